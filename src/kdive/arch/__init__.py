@@ -1,0 +1,1 @@
+"""Processor architectures: registers, page tables, unwind codes, instructions."""

@@ -1,0 +1,1 @@
+"""The AMD64 (x64) architecture."""

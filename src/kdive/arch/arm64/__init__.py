@@ -1,0 +1,1 @@
+"""The ARM64 (AArch64) architecture."""

@@ -1,0 +1,1 @@
+"""WinDbg commands, one file per family."""

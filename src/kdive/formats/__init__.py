@@ -1,0 +1,1 @@
+"""File formats as parsers over buffers."""

@@ -1,0 +1,1 @@
+"""Windows kernel crash dumps."""

@@ -1,0 +1,1 @@
+"""Program databases (MSF 7.00)."""

@@ -1,0 +1,1 @@
+"""Memory behind one interface: physical, translated, fragments."""

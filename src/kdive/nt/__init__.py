@@ -1,0 +1,1 @@
+"""The Windows NT model over typed memory."""

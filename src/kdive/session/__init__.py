@@ -1,0 +1,1 @@
+"""One target's life: scope, variables, the owner thread."""

@@ -1,0 +1,1 @@
+"""Symbol files, symbol stores, types."""
