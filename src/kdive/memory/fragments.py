@@ -24,15 +24,14 @@ class FragmentMemory(Memory):
 
     def __init__(self, fragments: Iterable[tuple[int, memoryview]], absent: str = "not in the dump") -> None:
         self._absent = absent
-        starts: list[int] = []
-        views: list[memoryview] = []
+        self._starts: list[int] = []
+        self._views: list[memoryview] = []
         for address, view in fragments:
-            self._add(starts, views, address, view)
-        self._starts = starts
-        self._views = views
+            self.add(address, view)
 
-    @staticmethod
-    def _add(starts: list[int], views: list[memoryview], address: int, view: memoryview) -> None:
+    def add(self, address: int, view: memoryview) -> None:
+        """Add a piece; where memory is there already, that stays."""
+        starts, views = self._starts, self._views
         at = address
         end = address + len(view)
         while at < end:

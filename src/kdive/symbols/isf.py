@@ -50,7 +50,12 @@ _MAX_DEPTH = 32
 _PRIMITIVE_KINDS = {"int", "char", "float", "void", "bool"}
 
 
-def _decompress(path: Path) -> bytes:
+def decompress_isf(path: Path) -> bytes:
+    """Return the text of an ISF file, whatever it is compressed with.
+
+    Raises:
+        FormatError: It cannot be decompressed, or is larger than 512 MiB.
+    """
     raw = path.read_bytes()
     try:
         if path.suffix == ".xz":
@@ -81,7 +86,7 @@ def _decompress(path: Path) -> bytes:
 
 
 def _mapping(document: Any, key: str, path: Path) -> dict[str, Any]:
-    value = document.get(key, {}) if isinstance(document, dict) else None
+    value = cast("dict[str, Any]", document).get(key, {}) if isinstance(document, dict) else None
     if not isinstance(value, dict):
         raise FormatError(f"the ISF file's {key!r} is not an object", where=str(path))
     return cast("dict[str, Any]", value)
@@ -94,7 +99,7 @@ def load_isf(path: Path) -> dict[str, Any]:
         FormatError: It is not an ISF file.
     """
     try:
-        document = json.loads(_decompress(path))
+        document = json.loads(decompress_isf(path))
     except (ValueError, RecursionError) as error:
         raise FormatError(f"the ISF file is not JSON: {error}", where=str(path)) from error
     except OSError as error:
@@ -115,7 +120,7 @@ def build_index(document: dict[str, Any], source: str) -> bytes:
     symbols: list[tuple[str, int]] = []
     variable_types: dict[str, Any] = {}
     for name, entry in _mapping(document, "symbols", path).items():
-        address = entry.get("address") if isinstance(entry, dict) else None
+        address = cast("dict[str, Any]", entry).get("address") if isinstance(entry, dict) else None
         if isinstance(address, int) and 0 <= address < 1 << 48 and "\n" not in name:
             symbols.append((name, address))
             if isinstance(kind := cast("dict[str, Any]", entry).get("type"), dict) and kind:
@@ -335,7 +340,7 @@ class IsfSymbols(ModuleSymbols):
             return PrimitiveType(spelled, size, "hresult")
         if kind == "int":
             return PrimitiveType(spelled, size, "int" if signed else "uint")
-        return PrimitiveType(spelled, size, cast("Any", kind))
+        return PrimitiveType(spelled, size, kind)
 
     def _type(self, spec: Any, depth: int) -> Type:
         if depth > _MAX_DEPTH or not isinstance(spec, dict):
@@ -383,9 +388,9 @@ class IsfSymbols(ModuleSymbols):
 
 def _field_order(item: tuple[str, Any]) -> tuple[int, int]:
     """ISF objects list fields by name; a person expects them by place: offset, then bit position."""
-    spec = item[1]
-    kind = spec["type"]
-    return int(spec["offset"]), int(kind.get("bit_position", -1)) if isinstance(kind, dict) else -1
+    spec: dict[str, Any] = item[1]
+    kind: dict[str, Any] = spec["type"]
+    return int(spec["offset"]), int(kind.get("bit_position", -1))
 
 
 def open_isf(path: Path, cache: Path | None = None) -> IsfSymbols:
