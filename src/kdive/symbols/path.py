@@ -1,7 +1,7 @@
 """The symbol path in WinDbg's syntax.
 
-``srv*[cache*…]server;directory;cache*directory``: elements parted by ``;``. ``srv*`` (or ``symsrv*symsrv.dll*``) starts a
-chain whose first places are caches and whose last is the server, a directory or an ``http(s)`` address. ``cache*dir``
+``srv*[cache*…]server;directory;cache*directory``: elements parted by ``;``. ``srv*`` (or ``symsrv*symsrv.dll*``) starts
+a chain whose first places are caches and whose last is the server, a directory or an ``http(s)`` address. ``cache*dir``
 caches everything behind it. A bare address is a server, anything else a directory.
 
 Source: Microsoft, "Symbol path for Windows debuggers" and "Advanced SymSrv use".

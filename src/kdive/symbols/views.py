@@ -152,7 +152,11 @@ class Struct:
 
     def get(self, path: str, default: int = 0) -> int:
         """Return a member's number, or ``default`` if this version of the structure lacks it."""
-        return self[path] if path in self else default
+        try:
+            offset, type_ = find_member(self.type, path)
+        except SymbolNotFoundError:
+            return default
+        return decode_scalar(type_, self._slice(offset, type_.size))
 
     def raw(self, path: str) -> bytes:
         """Return the bytes of a member."""

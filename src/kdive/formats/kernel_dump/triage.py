@@ -7,7 +7,7 @@ are from the start of the file; zero means "not written".
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -229,8 +229,8 @@ def parse_triage(buffer: Buffer) -> TriageBlock:
         tail = (buffer.u64(HEADER_SIZE + 0x60), *(buffer.u32(HEADER_SIZE + 0x68 + 4 * index) for index in range(6)))
     if tail[6] > _MAX_BLOCKS:
         raise FormatError(f"the triage block lists {tail[6]} data blocks", offset=HEADER_SIZE + 0x7C)
-    fields: list[int] = [*values, top, *tail]
-    block = TriageBlock(buffer, *fields)
+    names = [member.name for member in fields(TriageBlock)][1:-1]
+    block = TriageBlock(buffer, **dict(zip(names, (*values, top, *tail), strict=True)))
     if block.size_of_dump > len(buffer):
         block.missing.append(f"{block.size_of_dump - len(buffer):#x} bytes at the end of the file")
     return block
