@@ -180,7 +180,7 @@ def _rotate_left(value: int, count: int) -> int:
     return ((value << count) | (value >> (64 - count))) & MASK64 if count else value
 
 
-def decode_debugger_data(data: bytes, address: int, wait_never: int, wait_always: int, encoded_flag: int) -> bytes:
+def decode_debugger_data(data: bytes, wait_never: int, wait_always: int, encoded_flag: int) -> bytes:
     """Decode an encoded block with the kernel's keys.
 
     Each 64-bit word was encoded with ``KiWaitNever``, ``KiWaitAlways`` and the address of ``KdpDataBlockEncoded``:
@@ -188,12 +188,10 @@ def decode_debugger_data(data: bytes, address: int, wait_never: int, wait_always
 
     Args:
         data: The encoded bytes.
-        address: Where they lie (not part of the key; for messages).
         wait_never: Value of ``nt!KiWaitNever``.
         wait_always: Value of ``nt!KiWaitAlways``.
         encoded_flag: Address of ``nt!KdpDataBlockEncoded``.
     """
-    del address
     key = encoded_flag | 0xFFFF_0000_0000_0000
     out = bytearray()
     for (word,) in struct.iter_unpack("<Q", data[: len(data) & ~7]):

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kdive.errors import AmbiguousSymbolError, FormatError, KdiveError, SymbolNotFoundError
@@ -21,6 +20,7 @@ from kdive.symbols.types import StructType, resolved
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
 
     from kdive.formats.pe.image import PdbIdentity, PeImage
     from kdive.memory.interface import Memory

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import mmap
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kdive.errors import FormatError
@@ -12,6 +11,7 @@ from kdive.formats.pe.image import DIRECTORY_EXCEPTION, PeImage
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from kdive.memory.interface import Memory
 

@@ -52,5 +52,6 @@ class Target(ABC):
     def notices(self) -> list[str]:
         """What the user should know about the target's condition (a dump cut short, for example)."""
 
+    @abstractmethod
     def close(self) -> None:
         """Release the target; a live guest runs on."""
