@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from kdive.nt.kdbg import DebuggerData
     from kdive.symbols.catalogue import IsfEntry
 
+_MIN_ANCHORS = 3
+
 
 @dataclass(frozen=True, slots=True)
 class KernelMatch:
@@ -36,8 +38,9 @@ def match_kernel(
 ) -> KernelMatch | None:
     """Choose among ISF files.
 
-    A file is exact if every anchor that the block records lies on the symbol of its name (two at least); failing that,
-    a file whose structures have the recorded sizes serves for types. The block's own address is an anchor too.
+    A file is exact if three quarters of the anchors that the block records (three at least) lie on the symbols of their
+    names; failing that, a file whose structures have the recorded sizes serves for types. The block's own address is
+    an anchor too. Not all anchors agree in a real pair: ``MmUnloadedDrivers`` holds a pointer in some builds.
 
     Args:
         entries: The candidates.
@@ -58,7 +61,7 @@ def match_kernel(
         shared = [name for name in entry.anchors if name in anchors]
         agreeing = [name for name in shared if entry.anchors[name] == anchors[name]]
         same_sizes = [name for name, value in sizes.items() if entry.sizes.get(name) == value]
-        if len(agreeing) >= 2 and len(agreeing) == len(shared):
+        if len(agreeing) >= _MIN_ANCHORS and len(agreeing) * 4 >= len(shared) * 3:
             return KernelMatch(
                 Path(entry.path),
                 True,

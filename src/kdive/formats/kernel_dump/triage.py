@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kdive.errors import FormatError
 from kdive.formats.kernel_dump.header import HEADER_SIZE
@@ -230,7 +230,8 @@ def parse_triage(buffer: Buffer) -> TriageBlock:
     if tail[6] > _MAX_BLOCKS:
         raise FormatError(f"the triage block lists {tail[6]} data blocks", offset=HEADER_SIZE + 0x7C)
     names = [member.name for member in fields(TriageBlock)][1:-1]
-    block = TriageBlock(buffer, **dict(zip(names, (*values, top, *tail), strict=True)))
+    numbers: dict[str, Any] = dict(zip(names, (*values, top, *tail), strict=True))
+    block = TriageBlock(buffer, **numbers)
     if block.size_of_dump > len(buffer):
         block.missing.append(f"{block.size_of_dump - len(buffer):#x} bytes at the end of the file")
     return block
