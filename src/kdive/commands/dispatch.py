@@ -1,0 +1,190 @@
+"""Running command lines: from text to commands, and from results to the caller.
+
+The dispatcher is the host of the script interpreter: the interpreter cuts a line into commands and follows control
+flow; the dispatcher finds each command, checks that the target can do it, calls it, and hands its result on.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kdive.expr.evaluator import evaluate
+from kdive.session.script import Interpreter, LineAborted
+
+from kdive.commands.context import CommandContext
+from kdive.commands.registry import Registry
+from kdive.errors import CapabilityError, CommandError, KdiveError
+from kdive.session.evaluation import SessionScope
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kdive.expr.values import Value
+
+    from kdive.commands.spec import CommandSpec
+    from kdive.session.session import Session
+
+_NAME = re.compile(r"(\?\?|\?|\.[A-Za-z]\w*\+?|![\w.]+|#|~|[A-Za-z][\w-]*)")
+
+
+@dataclass
+class Outcome:
+    """What came of one line.
+
+    Attributes:
+        results: ``(command as typed, result)`` of each command that ran, in order; results may be None.
+        error: What ended the line early.
+        not_run: The commands after the failing one, as typed.
+        quit: The line asked to leave.
+    """
+
+    results: list[tuple[str, Any]] = field(default_factory=list[tuple[str, Any]])
+    error: KdiveError | None = None
+    not_run: str = ""
+    quit: bool = False
+
+
+class QuitRequest(Exception):  # noqa: N818 (not an error)
+    """Raised by ``q``."""
+
+
+class Dispatcher:
+    """Runs lines against a session.
+
+    Args:
+        session: The session.
+        emit: Called with ``(command, result)`` as soon as a command has finished.
+        render: Turns a result into text, for ``.foreach`` and logs.
+    """
+
+    def __init__(self, session: Session, emit: Callable[[str, Any], None], render: Callable[[Any], str]) -> None:
+        self.session = session
+        self.registry = Registry()
+        self.scope = SessionScope(session)
+        self.quit_requested = False
+        self._emit = emit
+        self._render = render
+        self._capture: list[str] | None = None
+        self._interpreter = Interpreter(self)
+
+    # --- the interpreter's host ------------------------------------------------------------------------------------
+
+    @property
+    def cancel(self) -> Any:
+        """The session's cancel token."""
+        return self.session.cancel
+
+    @property
+    def aliases(self) -> Any:
+        """The session's aliases."""
+        return self.session.aliases
+
+    def evaluate(self, expression: str) -> Value:
+        """Evaluate a condition."""
+        return evaluate(expression, self.scope)
+
+    def write(self, text: str) -> None:
+        """Pass text on as if a command had returned it."""
+        self._deliver("", text)
+
+    def capture(self, commands: str) -> str:
+        """Run commands and return their text instead of passing it on."""
+        outer = self._capture
+        self._capture = []
+        try:
+            self._interpreter.run(commands)
+            return "\n".join(self._capture)
+        finally:
+            self._capture = outer
+
+    def read_script(self, path: str) -> str:
+        """Read a script file.
+
+        Raises:
+            CommandError: It cannot be read.
+        """
+        try:
+            return Path(path).expanduser().read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise CommandError(f"cannot read the script: {error}", where=path) from error
+
+    def execute(self, command: str) -> None:
+        """Run one command."""
+        self.session.cancel.check()
+        spec, name, arguments = self.resolve(command)
+        missing = [need for need in spec.needs if need not in self.session.target.capabilities]
+        if missing:
+            raise CapabilityError(
+                f"{name} needs {', '.join(need.value.replace('_', ' ') for need in missing)}, "
+                f"which this {self.session.target.backend} target does not have",
+                hint="capabilities lists what the target can do",
+            )
+        context = CommandContext(self.session, self, spec, name)
+        self._deliver(command, spec.handler(context, arguments))
+
+    # --- lines -----------------------------------------------------------------------------------------------------
+
+    def run(self, line: str) -> Outcome:
+        """Run a line to its end or to its first error."""
+        outcome = Outcome()
+        outer = self._emit
+
+        def collect(command: str, result: Any) -> None:
+            outcome.results.append((command, result))
+            outer(command, result)
+
+        self._emit = collect
+        try:
+            self._interpreter.run(line)
+        except QuitRequest:
+            outcome.quit = True
+        except LineAborted as aborted:
+            outcome.error = aborted.error
+            outcome.not_run = aborted.not_run
+        except KdiveError as error:
+            outcome.error = error
+        except RecursionError:
+            outcome.error = CommandError("the line is nested too deep")
+        finally:
+            self._emit = outer
+        return outcome
+
+    def _deliver(self, command: str, result: Any) -> None:
+        if self._capture is not None:
+            if result is not None:
+                self._capture.append(self._render(result))
+            return
+        self._emit(command, result)
+
+    def resolve(self, command: str) -> tuple[CommandSpec, str, str]:
+        """Find a command by the start of its text.
+
+        Returns:
+            The declaration, the name as typed, and the arguments.
+
+        Raises:
+            CommandError: There is no such command; the hint names the nearest ones.
+        """
+        text = command.strip()
+        match = _NAME.match(text)
+        word = match.group() if match else text.split(None, 1)[0] if text else ""
+        spec = self.registry.find(word)
+        if spec is not None and (match is None or match.end() == len(text) or self._ends(spec, text, match.end())):
+            return spec, word, text[len(word) :].strip()
+        for length in range(len(word), 0, -1):
+            spec = self.registry.find(word[:length])
+            if spec is not None and spec.glued:
+                return spec, word[:length], text[length:].strip()
+        first = text.split(None, 1)[0] if text else ""
+        near = difflib.get_close_matches(first, self.registry.names(), n=4, cutoff=0.55)
+        hint = f"did you mean {', '.join(near)}?" if near else "help lists the commands"
+        raise CommandError(f"unknown command {first!r}", hint=hint)
+
+    @staticmethod
+    def _ends(spec: CommandSpec, text: str, end: int) -> bool:
+        """Whether the name ends where the pattern ended: a glued command takes anything, others a separator."""
+        return spec.glued or text[end] in " \t\"'/-@(" or not (text[end].isalnum() or text[end] in "_.!?")

@@ -1,0 +1,115 @@
+"""Results of stack and register commands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from kdive.commands.results import address_field
+
+
+@dataclass(frozen=True)
+class FrameInfo:
+    """One stack frame.
+
+    Attributes:
+        index: Frame number from the innermost, 0.
+        child_sp: Stack pointer in the frame.
+        return_address: Where the frame returns to, None for the last.
+        ip: Instruction pointer.
+        symbol: ``mod!name+0x…``, or an address outside every module.
+        module: Module name, None outside every module.
+        source: ``file:line``, None if unknown.
+        how: How the frame was found: ``context``, ``unwind``, ``inline`` or ``scan``.
+        note: More about how it was found.
+        arguments: The four stack slots that hold the register arguments, None where unreadable.
+    """
+
+    index: int
+    child_sp: int = address_field()
+    return_address: int | None = address_field()
+    ip: int = address_field()
+    symbol: str = ""
+    module: str | None = None
+    source: str | None = None
+    how: str = "unwind"
+    note: str = ""
+    arguments: tuple[int | None, ...] = address_field(default=())
+
+
+@dataclass(frozen=True)
+class Stack:
+    """A call stack.
+
+    Attributes:
+        frames: The frames, innermost first.
+        style: The command's letters: which columns text shows.
+        truncated: The walk stopped at the limit; there may be more.
+        context: Where the registers came from, if not from the processor itself.
+    """
+
+    frames: list[FrameInfo]
+    style: str = "k"
+    truncated: bool = False
+    context: str = ""
+
+
+@dataclass(frozen=True)
+class Registers:
+    """Registers of the present context.
+
+    Attributes:
+        machine: ``amd64`` or ``arm64``.
+        values: Names and values in the order asked for.
+        flags: The flag register in words.
+        location: Symbol at the instruction pointer.
+        instruction: The instruction there, as ``u`` shows it.
+        selected: True if single registers were asked for.
+        context: Where the registers came from, if not from the processor itself.
+    """
+
+    machine: str
+    values: dict[str, int] = address_field()
+    flags: str = ""
+    location: str = ""
+    instruction: str = ""
+    selected: bool = False
+    context: str = ""
+
+
+@dataclass(frozen=True)
+class FrameSelected:
+    """The frame chosen with ``.frame``."""
+
+    frame: FrameInfo
+    registers: Registers | None = None
+
+
+@dataclass(frozen=True)
+class ContextSelected:
+    """The context chosen with ``.cxr``, ``.ecxr``, ``.trap`` or ``.thread``; registers is None after a reset."""
+
+    how: str
+    registers: Registers | None = None
+
+
+@dataclass(frozen=True)
+class ExceptionInfo:
+    """An exception record in words.
+
+    Attributes:
+        address: Faulting address.
+        symbol: Symbol at it.
+        code: Exception code.
+        name: Name of the code.
+        flags: Exception flags.
+        parameters: Exception parameters.
+        meaning: What the exception means (for an access violation: what was touched).
+    """
+
+    address: int = address_field()
+    symbol: str = ""
+    code: int = address_field(default=0)
+    name: str = ""
+    flags: int = address_field(default=0)
+    parameters: tuple[int, ...] = address_field(default=())
+    meaning: list[str] = field(default_factory=list[str])

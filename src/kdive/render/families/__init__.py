@@ -1,0 +1,1 @@
+"""Renderers of results as text, one module per family of results."""

@@ -1,0 +1,227 @@
+"""A debugging session: one target, its symbols and kernel, and what the user has set."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kdive.session.aliases import AliasTable
+
+from kdive.cancel import CancelToken
+from kdive.directories import cache_directory
+from kdive.errors import KdiveError
+from kdive.memory.paging import TranslatedMemory
+from kdive.nt.kernel import Kernel
+from kdive.nt.processes import current_process, current_thread
+from kdive.nt.processors import crash_processor, processor_context
+from kdive.session.scope import Scope
+from kdive.symbols.catalogue import IsfCatalogue
+from kdive.symbols.engine import SymbolEngine
+from kdive.symbols.path import MICROSOFT_SERVER
+from kdive.symbols.store import SymbolStore
+from kdive.targets.dump import DumpTarget
+
+if TYPE_CHECKING:
+    from kdive.expr.values import Value
+    from kdive.stack.unwinder import StackFrame
+
+    from kdive.arch.context import RegisterContext
+    from kdive.memory.interface import Memory
+    from kdive.nt.processes import Process, Thread
+    from kdive.symbols.fetch import Fetcher
+    from kdive.targets.base import Target
+
+STACK_LIMIT = 256
+
+
+@dataclass(frozen=True)
+class SessionOptions:
+    """What a session is opened with.
+
+    Attributes:
+        symbol_path: WinDbg symbol path; None means ``_NT_SYMBOL_PATH``, else the default cache and server.
+        isf_directories: Folders with Volatility 3 ISF files.
+        offline: Never use the network.
+        source_path: Source roots, in ``.srcpath`` syntax.
+        cache: Folder for downloads and indexes.
+    """
+
+    symbol_path: str | None = None
+    isf_directories: tuple[Path, ...] = ()
+    offline: bool = False
+    source_path: str = ""
+    cache: Path = field(default_factory=cache_directory)
+
+    @property
+    def effective_symbol_path(self) -> str:
+        """The symbol path that applies."""
+        if self.symbol_path is not None:
+            return self.symbol_path
+        return os.environ.get("_NT_SYMBOL_PATH") or f"srv*{self.cache / 'symbols'}*{MICROSOFT_SERVER}"
+
+
+class Session:
+    """One target under the debugger.
+
+    Not safe for concurrent use: everything runs on the thread that owns the session.
+
+    Args:
+        target: The opened target; the session closes it.
+        options: How symbols are found.
+    """
+
+    def __init__(self, target: Target, options: SessionOptions | None = None) -> None:
+        self.target = target
+        self.options = options or SessionOptions()
+        self.cancel = CancelToken()
+        self.radix = 16
+        self.aliases = AliasTable()
+        self.variables: dict[str, Value] = {}
+        self.results: list[int] = []
+        """Result slots ``$0``, ``$1`` … of the last command that found several things."""
+        self.last_dump_address = 0
+        self.last_disassembly_address: int | None = None
+        self.fetcher = self._make_fetcher()
+        cache = self.options.cache
+        self.store = SymbolStore(self.options.effective_symbol_path, cache / "symbols", self.fetcher)
+        catalogue = IsfCatalogue(list(self.options.isf_directories), cache / "isf-catalogue.json")
+        self.engine = SymbolEngine(target.memory, self.store, catalogue, cache / "indexes")
+        dump = target.dump if isinstance(target, DumpTarget) else None
+        self.kernel = Kernel(
+            target,
+            self.engine,
+            index_cache=cache / "indexes",
+            header=dump.header if dump is not None else None,
+            triage=dump.triage if dump is not None else None,
+        )
+        self.scope = Scope(processor=crash_processor(self.kernel))
+
+    def _make_fetcher(self) -> Fetcher | None:
+        if self.options.offline:
+            return None
+        from kdive.symbols.fetch import Fetcher
+
+        return Fetcher(self.options.cache / "missing")
+
+    @property
+    def dump(self) -> DumpTarget | None:
+        """The target as a dump, if it is one."""
+        return self.target if isinstance(self.target, DumpTarget) else None
+
+    @property
+    def pointer_size(self) -> int:
+        """Bytes in a pointer of the target."""
+        return 8
+
+    def notices(self) -> list[str]:
+        """What the user should know about the target's condition."""
+        return [*self.target.notices(), *self.kernel.notices]
+
+    def close(self) -> None:
+        """Release the target."""
+        self.target.close()
+
+    # --- scope -----------------------------------------------------------------------------------------------------
+
+    @property
+    def memory(self) -> Memory:
+        """Memory in the present scope: the address space chosen with ``.process``, else the kernel's."""
+        return self.scope.memory or self.target.memory
+
+    def set_process(self, process: Process | None) -> None:
+        """Choose whose address space ``memory`` shows; None goes back to the default."""
+        self.scope.process = process
+        self.scope.memory = None
+        base = self.target.memory
+        if process is not None and isinstance(base, TranslatedMemory) and self.dump is not None:
+            root = process.directory_table_base
+            self.scope.memory = TranslatedMemory(base.physical, self.dump.page_tables(root))
+        self.scope.drop_stack()
+
+    def set_context(self, context: RegisterContext | None, how: str) -> None:
+        """Choose the registers that the stack starts from; None goes back to the processor's own."""
+        self.scope.context = context
+        self.scope.context_how = how
+        self.scope.drop_stack()
+
+    def set_processor(self, processor: int) -> None:
+        """Look at another processor.
+
+        Raises:
+            KdiveError: Its registers are not in the target.
+        """
+        processor_context(self.kernel, processor)
+        self.scope.processor = processor
+        self.scope.thread = None
+        self.set_context(None, "")
+
+    def context(self) -> RegisterContext:
+        """The registers in the present scope: of the selected frame, context record or processor.
+
+        Raises:
+            KdiveError: The target has none.
+        """
+        frame = self.scope.frame
+        if frame:
+            frames = self.stack()
+            if frame < len(frames):
+                return frames[frame].context
+        return self.base_context()
+
+    def base_context(self) -> RegisterContext:
+        """The registers that the stack starts from."""
+        if self.scope.context is not None:
+            return self.scope.context
+        return processor_context(self.kernel, self.scope.processor)
+
+    @property
+    def thread(self) -> Thread | None:
+        """The thread in scope: chosen with ``.thread``, else what the processor was running."""
+        if self.scope.thread is not None:
+            return self.scope.thread
+        default = crash_processor(self.kernel) == self.scope.processor
+        return current_thread(self.kernel, None if default else self.scope.processor)
+
+    @property
+    def process(self) -> Process | None:
+        """The process in scope: chosen with ``.process``, else that of the current thread."""
+        return self.scope.process or self.current_process
+
+    @cached_property
+    def current_process(self) -> Process | None:
+        """The process that was running when the target stopped."""
+        return current_process(self.kernel)
+
+    def stack(self, limit: int = STACK_LIMIT) -> list[StackFrame]:
+        """The call stack of the present context, walked once per scope."""
+        cached = self.scope.stack
+        if cached is None or (len(cached) >= self.scope.stack_limit and limit > self.scope.stack_limit):
+            cached = self.walk_stack(self.base_context(), limit)
+            self.scope.stack = cached
+            self.scope.stack_limit = limit
+        return cached[:limit]
+
+    def walk_stack(self, context: RegisterContext, limit: int = STACK_LIMIT) -> list[StackFrame]:
+        """Walk the call stack of any context."""
+        from kdive.stack.unwinder import walk
+
+        from kdive.session.unwind import SessionUnwindHost
+
+        bounds = None
+        thread = self.thread
+        if thread is not None:
+            try:
+                low, high = thread.stack_bounds
+                bounds = (low, high) if low <= context.sp < high else None
+            except KdiveError:
+                bounds = None
+        return walk(context, SessionUnwindHost(self), limit=limit, cancel=self.cancel, stack_bounds=bounds)
+
+    def exception_context(self) -> tuple[RegisterContext, str] | None:
+        """The registers at the exception behind the crash, and where they came from; None if there is none."""
+        from kdive.session.crash import exception_context
+
+        return exception_context(self)
