@@ -1,0 +1,85 @@
+"""Results of session and target commands."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass, field
+
+from kdive.commands.results import address_field
+
+
+@dataclass(frozen=True)
+class TargetVersion:
+    """``vertarget``.
+
+    Attributes:
+        system: Windows version in words (``Windows 10 Kernel Version 19041``).
+        machine: ``x64`` or ``ARM64``.
+        processors: Number of processors.
+        free: Free (retail) build.
+        product: Product type and suites in words.
+        build_lab: ``NtBuildLab`` text, if the target holds it.
+        kernel_base: Load address of the kernel.
+        module_list: Address of ``PsLoadedModuleList``.
+        time: When the system stopped.
+        uptime: How long it had run.
+        target: What was opened.
+        details: More facts of the dump header, label and text.
+        notices: What the user should know.
+    """
+
+    system: str
+    machine: str
+    processors: int
+    free: bool
+    product: str
+    build_lab: str
+    kernel_base: int | None = address_field()
+    module_list: int | None = address_field()
+    time: datetime.datetime | None = None
+    uptime: datetime.timedelta | None = None
+    target: str = ""
+    details: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    notices: list[str] = field(default_factory=list[str])
+
+
+@dataclass(frozen=True)
+class TargetTime:
+    """``.time``."""
+
+    time: datetime.datetime | None
+    uptime: datetime.timedelta | None
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """``capabilities``: every capability and whether the target has it."""
+
+    capabilities: dict[str, bool]
+
+
+@dataclass(frozen=True)
+class Status:
+    """``status``.
+
+    Attributes:
+        running: Whether the target runs; a dump never does.
+        rip: Instruction pointer of the present context.
+        symbol: Symbol there.
+        current_thread: Address of the thread in scope.
+        attached_process: Process chosen with ``.process``.
+        stopped_process: Process that the stopped processor ran in.
+        processor: Processor in scope.
+        kernel_base: Load address of the kernel.
+        reason: Why the target stopped.
+    """
+
+    running: bool
+    rip: int | None = address_field()
+    symbol: str | None = None
+    current_thread: int | None = address_field(default=None)
+    attached_process: str | None = None
+    stopped_process: str | None = None
+    processor: int = 0
+    kernel_base: int | None = address_field(default=None)
+    reason: str = ""
