@@ -157,11 +157,10 @@ def _decode(kind: int, body: bytes) -> SymbolRecord | None:
     return None
 
 
-_NAME_STARTS: dict[int, tuple[int, NameKind]] = (
-    {S_PUB32: (14, "public")}
-    | dict.fromkeys(DATA, (14, "data"))
-    | dict.fromkeys(PROCEDURE_REFERENCES, (14, "procedure"))
-)
+_NAME_KINDS: dict[int, NameKind] = {S_PUB32: "public", S_PROCREF: "procedure", S_LPROCREF: "procedure"}
+_NAME_KINDS.update(dict.fromkeys(DATA, "data"))
+_NAME_START = 14
+"""The records above all have their name at the same place."""
 
 
 def scan_names(data: bytes) -> Iterator[tuple[bytes, NameKind, int]]:
@@ -169,18 +168,18 @@ def scan_names(data: bytes) -> Iterator[tuple[bytes, NameKind, int]]:
 
     Stops without complaint at the first broken record length: what was before it is still good.
     """
-    unpack, size, starts, find = _HEAD.unpack_from, len(data), _NAME_STARTS, data.find
+    unpack, size, kinds, find = _HEAD.unpack_from, len(data), _NAME_KINDS, data.find
     at = 0
     while at + 4 <= size:
         length, kind = unpack(data, at)
         end = at + 2 + length
         if length < 2 or end > size:
             return
-        known = starts.get(kind)
+        known = kinds.get(kind)
         if known is not None:
-            stop = find(b"\0", at + known[0], end)
+            stop = find(b"\0", at + _NAME_START, end)
             if stop > 0:
-                yield data[at + known[0] : stop], known[1], at
+                yield data[at + _NAME_START : stop], known, at
         at = end
 
 

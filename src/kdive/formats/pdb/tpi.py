@@ -11,6 +11,7 @@ from __future__ import annotations
 import struct
 from bisect import bisect_right
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from kdive.errors import FormatError
@@ -98,8 +99,8 @@ class TypeStream:
             and offsets[0] == 0
             and indexes[-1] < self.end
             and offsets[-1] < len(self._data)
-            and all(a < b for a, b in zip(indexes, indexes[1:], strict=False))
-            and all(a < b for a, b in zip(offsets, offsets[1:], strict=False))
+            and all(a < b for a, b in pairwise(indexes))
+            and all(a < b for a, b in pairwise(offsets))
         )
         return (indexes, offsets) if sound else ([self.first], [0])
 
