@@ -244,7 +244,8 @@ class PdbSymbols(ModuleSymbols):
     def nearest(self, rva: int) -> Symbol | None:
         """Return the symbol at ``rva`` or the closest one below it, None if there is none in its section.
 
-        A procedure that contains ``rva`` wins over any other name.
+        A procedure that contains ``rva`` wins over any other name, except a public exactly there (an alternative entry
+        of assembly code).
 
         Raises:
             FormatError: The symbol streams are broken.
@@ -253,10 +254,11 @@ class PdbSymbols(ModuleSymbols):
         if place is None:
             return None
         inside = self._in_module(*place, rva)
-        if inside is not None and inside.size and rva < inside.rva + inside.size:
-            return inside
+        public = self._public_at(*place)
+        if inside is not None and rva < inside.rva + inside.size:
+            return public if public is not None and inside.rva < public.rva == rva else inside
         best = inside
-        for candidate in (self._data_at(rva), self._public_at(*place)):
+        for candidate in (self._data_at(rva), public):
             if candidate is not None and candidate.rva <= rva and (best is None or candidate.rva > best.rva):
                 best = candidate
         return best
