@@ -57,3 +57,18 @@ def structures(path: Path) -> dict[str, list[tuple[int, list[tuple[str, int]]]]]
                     part = rest.get(part)
                 found.setdefault(name, []).append((int(size[2]), members))
     return found
+
+
+def lines(path: Path) -> dict[tuple[int, int], set[tuple[str, int]]]:
+    """``(file, line)`` by section and offset."""
+    found: dict[tuple[int, int], set[tuple[str, int]]] = {}
+    file, section = "", 0
+    for line in run("llvm-pdbutil", "dump", "-l", path).splitlines():
+        if head := re.match(r"(\S.*) \((?:SHA-256|MD5|SHA-1|no checksum)", line):
+            file = head[1]
+        elif place := re.match(r"  (\d{4}):[0-9A-F]{8}-", line):
+            section = int(place[1])
+        else:
+            for number, offset in re.findall(r"(\d+) ([0-9A-F]{8})(?=\s|$)", line):
+                found.setdefault((section, int(offset, 16)), set()).add((file, int(number)))
+    return found

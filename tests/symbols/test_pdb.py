@@ -181,3 +181,17 @@ def test_managed_pdbs_are_read_as_containers_or_refused() -> None:
             PdbSymbols.open(path)
         except FormatError:
             continue
+
+
+@pytest.mark.parametrize("relative", [SYSTEM_INFORMER, "symbols/pairs/seh-x86/xcpt4.pdb"])
+def test_source_lines_agree_with_llvm(relative: str) -> None:
+    symbols = opened(relative)
+    starts = pdbutil.sections(need(relative))
+    expected = {place: lines for place, lines in pdbutil.lines(need(relative)).items() if place[0] in starts}
+    assert len(expected) > 2000
+    wrong = 0
+    for (section, offset), lines in expected.items():
+        found = symbols.line(starts[section] + offset)
+        wrong += found is None or (found.file, found.line) not in lines
+    # Where the linker folded equal functions of two sources, either source is right.
+    assert wrong <= len(expected) // 500

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from kdive.errors import FormatError, SymbolNotFoundError
 from kdive.formats.pdb.leaves import (
+    LF_VTSHAPE,
     ArgumentList,
     Array,
     BaseClass,
@@ -13,6 +14,7 @@ from kdive.formats.pdb.leaves import (
     Enumerate,
     Member,
     Modifier,
+    Opaque,
     Pointer,
     Procedure,
     Udt,
@@ -147,6 +149,8 @@ class TypeBuilder:
             return FunctionType(
                 self.type(leaf.result, depth), tuple(self.type(parameter, depth) for parameter in parameters)
             )
+        if isinstance(leaf, Opaque) and leaf.leaf == LF_VTSHAPE:
+            return VOID
         return _unknown(index)
 
     def _reference(self, index: int, udt: Udt) -> TypeReference:

@@ -30,6 +30,8 @@ _HEAD = struct.Struct("<HH")
 _MAX_LIST_PARTS = 4096
 _MAX_FIELDS = 1 << 18
 _MAX_NAME_HITS = 1024
+_MAX_CANDIDATES = 128
+"""A bucket of a sound file holds a handful; without a bound a hostile one makes every reference a long search."""
 FIRST_INDEX = 0x1000
 
 
@@ -242,7 +244,7 @@ class TypeStream:
             index = self._by_name.get(name)
             return [] if index is None else [index]
         found = buckets.get(hash_v1(name.encode("utf-8", "replace")) % self._bucket_count, [])
-        return found[: -_MAX_NAME_HITS - 1 : -1]
+        return found[: -_MAX_CANDIDATES - 1 : -1]
 
     @cached_property
     def _by_name(self) -> dict[str, int]:
