@@ -6,7 +6,7 @@ opening a PDB reads its directory and headers and nothing else. Only a wildcard 
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -189,11 +189,14 @@ class PdbSymbols(ModuleSymbols):
                 yield f"@{name}@{size}"
 
     def _lookup_among_names(self, name: str) -> Symbol | None:
-        for known, kind, offset in self._names:
-            if known == name:
-                found = self._resolve(kind, offset)
-                if found is not None:
-                    return found
+        names = self._names
+        for index in range(bisect_left(names, name, key=lambda entry: entry[0]), len(names)):
+            known, kind, offset = names[index]
+            if known != name:
+                return None
+            found = self._resolve(kind, offset)
+            if found is not None:
+                return found
         return None
 
     @cached_property
@@ -369,7 +372,8 @@ class PdbSymbols(ModuleSymbols):
         if types is None or builder is None:
             return []
         for index, udt in types.udts():
-            found[udt.name] = builder.type(index).size if udt.kind == "enum" else udt.size
+            size = builder.type(index).size if udt.kind == "enum" else udt.size
+            found[udt.name] = max(size, found.get(udt.name, 0))
         records = self.file.records
         for offset in scan_kind(records, S_UDT):
             try:

@@ -95,7 +95,7 @@ def _unknown(index: int) -> PrimitiveType:
 def primitive(index: int) -> Type:
     """Return the type of an index below 0x1000."""
     base = _PRIMITIVES.get(index & 0xFF)
-    type_ = PrimitiveType(*base) if base is not None else (VOID if index == 0 else _unknown(index))
+    type_ = PrimitiveType(*base) if base is not None else (VOID if index & 0xFF == 0 else _unknown(index))
     size = _MODES.get(index >> 8 & 0xF)
     return type_ if size is None else PointerType(type_, size)
 

@@ -168,3 +168,32 @@ def test_a_pdb_of_types_only_has_no_symbols() -> None:
     assert pdb.line(0x1000) is None
     assert list(pdb.search("*")) == []
     assert (pdb.guid, pdb.age) == ("00112233445566778899AABBCCDDEEFF", 1)
+
+
+@pytest.mark.parametrize("hashed", [True, False])
+def test_of_several_definitions_the_largest_counts(hashed: bool) -> None:
+    records = [
+        record(0x1203, member("Short", 0x22, 0)),
+        record(0x1203, member("Short", 0x22, 0) + member("Long", 0x22, 4)),
+        structure("_KPRCB", 0x1000, 4),
+        structure("_KPRCB", 0x1001, 8),
+        structure("_KPRCB", 0x1000, 4),
+        structure("_KPRCB", 0, 0, forward=True),
+        pointer(0x1005),
+        record(0x1203, member("Prcb", 0x1006, 0)),
+        structure("_KPCR", 0x1007, 8),
+    ]
+    pdb = symbols(records, {2: "_KPRCB", 3: "_KPRCB", 4: "_KPRCB", 8: "_KPCR"}, hashed=hashed)
+    assert struct_type(pdb.find_type("_KPRCB")).size == 8
+    target = struct_type(pdb.find_type("_KPCR")).fields[0].type
+    assert isinstance(target, PointerType)
+    assert target.target.size == 8
+
+
+def test_the_wide_form_of_structures_and_unions_is_read() -> None:
+    body = struct.pack("<IIIIHH", 0x200, 0x1000, 0, 0, 1, 4) + b"_WIDE\0.?AU_WIDE@@\0"
+    union = struct.pack("<IIHH", 0, 0x1000, 1, 4) + b"_BOTH\0"
+    records = [record(0x1203, member("x", 0x22, 0)), record(0x1609, body), record(0x160A, union)]
+    pdb = symbols(records, {1: "_WIDE", 2: "_BOTH"})
+    assert struct_type(pdb.find_type("_WIDE")).size == 4
+    assert struct_type(pdb.find_type("_BOTH")).kind == "union"

@@ -140,9 +140,9 @@ Leaf = Udt | Pointer | Array | Bitfield | Modifier | Procedure | ArgumentList | 
 
 _POINTER_SIZES = {0: 2, 1: 4, 2: 4, 0x0A: 4, 0x0B: 6, 0x0C: 8}
 _CLASS = struct.Struct("<HHIII")
-_CLASS2 = struct.Struct("<IIIIH")
+_CLASS2 = struct.Struct("<IIII")
 _UNION = struct.Struct("<HHI")
-_UNION2 = struct.Struct("<IIH")
+_UNION2 = struct.Struct("<II")
 _ENUM = struct.Struct("<HHII")
 _II = struct.Struct("<II")
 _IH = struct.Struct("<IH")
@@ -212,14 +212,17 @@ def _udt(leaf: int, body: bytes) -> Udt:
         _, properties, fields, _, _ = _CLASS.unpack_from(body)
         size, at = numeric(body, 16)
     elif layout == "class2":
-        properties, fields, _, _, _ = _CLASS2.unpack_from(body)
-        size, at = numeric(body, 18)
+        # Not in the published header: wider properties, and the member count is a numeric leaf before the size.
+        properties, fields, _, _ = _CLASS2.unpack_from(body)
+        _, at = numeric(body, 16)
+        size, at = numeric(body, at)
     elif layout == "union":
         _, properties, fields = _UNION.unpack_from(body)
         size, at = numeric(body, 8)
     elif layout == "union2":
-        properties, fields, _ = _UNION2.unpack_from(body)
-        size, at = numeric(body, 10)
+        properties, fields = _UNION2.unpack_from(body)
+        _, at = numeric(body, 8)
+        size, at = numeric(body, at)
     else:
         _, properties, base, fields = _ENUM.unpack_from(body)
         size, at = 0, 12

@@ -20,7 +20,7 @@ from kdive.formats.pdb.gsi import hash_v1
 from kdive.formats.pdb.leaves import LF_FIELDLIST, UDT_LEAVES, Continuation, Udt, parse_field_list, parse_leaf
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from kdive.formats.pdb.leaves import Leaf, ListEntry
     from kdive.formats.pdb.msf import MsfFile
@@ -213,8 +213,8 @@ class TypeStream:
     def find(self, name: str, *, thorough: bool = False) -> int | None:
         """Return the index of the type of this name, its definition if the file has one.
 
-        Where the file has several definitions (of one name in several sources), the last one counts, as it does for
-        the linker's own table.
+        Where the file has several definitions (some kernels carry a shortened ``_KPRCB`` beside the whole one), the
+        largest counts, and of equal ones the last, as it does for the linker's own table.
 
         Args:
             name: The name.
@@ -223,10 +223,9 @@ class TypeStream:
         """
         if not name:
             return None
-        for index in self._by_hash(name):
-            udt = self._udt(index)
-            if udt is not None and udt.name == name and not udt.forward:
-                return index
+        best = self._largest(self._by_hash(name), lambda udt: udt.name == name)
+        if best is not None:
+            return best
         forward: int | None = None
         for index in self._by_bytes(name) if thorough else ():
             udt = self._udt(index)
@@ -250,10 +249,12 @@ class TypeStream:
     def _by_name(self) -> dict[str, int]:
         """Definitions by name and by decorated name, for files without a hash table."""
         names: dict[str, int] = {}
+        sizes: dict[str, int] = {}
         for index, udt in self.udts():
-            names[udt.name] = index
-            if udt.unique_name:
-                names[udt.unique_name] = index
+            for name in (udt.name, udt.unique_name):
+                known = sizes.get(name, -1)
+                if name and udt.size >= known:
+                    names[name], sizes[name] = index, udt.size
         return names
 
     def _by_bytes(self, name: str) -> Iterator[int]:
@@ -273,11 +274,19 @@ class TypeStream:
             return index
         wanted = udt.unique_name or udt.name
         for key in (udt.name, udt.unique_name):
-            for candidate in self._by_hash(key) if key else ():
-                other = self._udt(candidate)
-                if other is not None and not other.forward and (other.unique_name or other.name) == wanted:
-                    return candidate
+            best = self._largest(self._by_hash(key), lambda other: (other.unique_name or other.name) == wanted)
+            if best is not None:
+                return best
         return index
+
+    def _largest(self, candidates: list[int], wanted: Callable[[Udt], bool]) -> int | None:
+        """The largest of the definitions among the candidates that is wanted; of equal ones the first."""
+        best: tuple[int, int] | None = None
+        for index in candidates:
+            udt = self._udt(index)
+            if udt is not None and not udt.forward and wanted(udt) and (best is None or udt.size > best[0]):
+                best = (udt.size, index)
+        return None if best is None else best[1]
 
     def udts(self) -> Iterator[tuple[int, Udt]]:
         """Yield every structure, class, union and enumeration that is defined (not only announced)."""
