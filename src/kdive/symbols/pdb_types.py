@@ -139,7 +139,7 @@ class TypeBuilder:
             return self.type(leaf.target, depth)
         if isinstance(leaf, Array):
             element = self.type(leaf.element, depth)
-            count = leaf.count or (leaf.size // element.size if element.size else 0)
+            count = leaf.elements or (leaf.size // element.size if element.size else 0)
             return ArrayType(element, count)
         if isinstance(leaf, Bitfield):
             return BitfieldType(self.type(leaf.base, depth), leaf.position, leaf.length)

@@ -6,8 +6,7 @@ Format facts: ``cvinfo.h`` in Microsoft's published PDB sources and LLVM's ``Cod
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from kdive.errors import FormatError
 from kdive.formats.pdb.numeric import name_at, numeric
@@ -53,8 +52,7 @@ _ALIAS_LEAVES = {0x100A: True, 0x150A: False}
 ALIAS_LEAVES = frozenset(_ALIAS_LEAVES)
 
 
-@dataclass(frozen=True, slots=True)
-class Udt:
+class Udt(NamedTuple):
     """A structure, class, union or enumeration.
 
     Attributes:
@@ -78,8 +76,7 @@ class Udt:
     scoped: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Pointer:
+class Pointer(NamedTuple):
     """A pointer or a reference of ``size`` bytes."""
 
     target: int
@@ -87,17 +84,15 @@ class Pointer:
     mode: int
 
 
-@dataclass(frozen=True, slots=True)
-class Array:
-    """An array: ``size`` bytes of ``element`` (or ``count`` elements, for vectors, where size is 0)."""
+class Array(NamedTuple):
+    """An array: ``size`` bytes of ``element`` (or ``elements`` of them, for vectors, where size is 0)."""
 
     element: int
     size: int
-    count: int = 0
+    elements: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Bitfield:
+class Bitfield(NamedTuple):
     """``length`` bits from bit ``position`` of ``base``."""
 
     base: int
@@ -105,16 +100,14 @@ class Bitfield:
     length: int
 
 
-@dataclass(frozen=True, slots=True)
-class Modifier:
+class Modifier(NamedTuple):
     """``const``, ``volatile`` (or another name for) ``target``."""
 
     target: int
     flags: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Procedure:
+class Procedure(NamedTuple):
     """A function signature; ``arguments`` is the type index of the argument list, ``owner`` the class or 0."""
 
     result: int
@@ -122,15 +115,13 @@ class Procedure:
     owner: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class ArgumentList:
+class ArgumentList(NamedTuple):
     """The parameters of a signature."""
 
     types: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Opaque:
+class Opaque(NamedTuple):
     """A type that is there but has no layout to speak of (a vtable shape, a label)."""
 
     leaf: int
@@ -242,8 +233,7 @@ def _udt(leaf: int, body: bytes) -> Udt:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(NamedTuple):
     """A data member: ``offset`` in bytes."""
 
     name: str
@@ -251,16 +241,14 @@ class Member:
     offset: int
 
 
-@dataclass(frozen=True, slots=True)
-class StaticMember:
+class StaticMember(NamedTuple):
     """A static data member."""
 
     name: str
     type_index: int
 
 
-@dataclass(frozen=True, slots=True)
-class BaseClass:
+class BaseClass(NamedTuple):
     """A base class at ``offset`` bytes; for virtual bases the offset of the vbtable pointer."""
 
     type_index: int
@@ -268,32 +256,28 @@ class BaseClass:
     virtual: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class VtablePointer:
+class VtablePointer(NamedTuple):
     """The pointer to the virtual function table."""
 
     type_index: int
     offset: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Enumerate:
+class Enumerate(NamedTuple):
     """A constant of an enumeration."""
 
     name: str
     value: int
 
 
-@dataclass(frozen=True, slots=True)
-class NestedType:
+class NestedType(NamedTuple):
     """A type declared inside another."""
 
     name: str
     type_index: int
 
 
-@dataclass(frozen=True, slots=True)
-class Method:
+class Method(NamedTuple):
     """A member function; ``overloads`` is more than 1 if ``type_index`` is that of a method list."""
 
     name: str
@@ -301,8 +285,7 @@ class Method:
     overloads: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Continuation:
+class Continuation(NamedTuple):
     """The field list goes on in another record."""
 
     type_index: int

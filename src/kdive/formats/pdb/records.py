@@ -6,8 +6,7 @@ Format facts: ``cvinfo.h`` in Microsoft's published PDB sources and LLVM's ``Cod
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from kdive.errors import FormatError
 from kdive.formats.pdb.numeric import name_at, numeric
@@ -58,8 +57,7 @@ _REFERENCE = struct.Struct("<IIH")
 _U32 = struct.Struct("<I")
 
 
-@dataclass(frozen=True, slots=True)
-class Located:
+class Located(NamedTuple):
     """A symbol with an address: public, procedure, variable or thunk.
 
     Attributes:
@@ -81,8 +79,7 @@ class Located:
     flags: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
+class Reference(NamedTuple):
     """A pointer from the globals to a procedure in a module: 1-based ``module``, byte ``offset`` in its stream."""
 
     record: int
@@ -91,8 +88,7 @@ class Reference:
     offset: int
 
 
-@dataclass(frozen=True, slots=True)
-class Named:
+class Named(NamedTuple):
     """A typedef (``value`` None) or a named constant."""
 
     record: int
