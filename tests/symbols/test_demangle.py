@@ -27,6 +27,7 @@ PDBS = [
         ("_main", MACHINE_AMD64, "_main"),
         ("_KeWait@20", MACHINE_I386, "KeWait"),
         ("@ObfDereferenceObject@4", MACHINE_I386, "ObfDereferenceObject"),
+        ("__real@40000000", MACHINE_I386, "_real@40000000"),
         ("vector@@16", MACHINE_I386, "vector"),
         ("?Open@Device@@QEAAJXZ", MACHINE_AMD64, "Device::Open"),
         ("??0Device@Io@@QEAA@XZ", MACHINE_AMD64, "Io::Device::Device"),

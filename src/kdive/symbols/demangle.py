@@ -15,8 +15,9 @@ from functools import lru_cache
 
 from kdive.formats.pe.image import MACHINE_I386
 
-_STDCALL = re.compile(r"[_@]([^@?]+)@\d+")
-_VECTORCALL = re.compile(r"([^@?]+)@@\d+")
+# The number is that of the argument bytes. More digits are no such number: ``__real@40000000`` is a constant.
+_STDCALL = re.compile(r"[_@]([^@?]+)@\d{1,3}")
+_VECTORCALL = re.compile(r"([^@?]+)@@\d{1,3}")
 _MAX_LENGTH = 4096
 _MAX_DEPTH = 48
 _MAX_OUTPUT = 1 << 14

@@ -91,11 +91,6 @@ class SymbolHash:
             offset, _ = self._records.unpack(_HASH_RECORD, record * _HASH_RECORD.size)
             yield offset - 1
 
-    def offsets(self) -> list[int]:
-        """Return the offsets of all records in the table."""
-        words = self._records.view[: len(self._records) & ~7].cast("I")
-        return [offset - 1 for offset in words[::2].tolist() if offset] if len(words) else []
-
 
 class PublicSymbols:
     """The public symbols: a name hash, and an address map sorted by section and offset."""
@@ -117,10 +112,6 @@ class PublicSymbols:
     def offset(self, index: int) -> int:
         """Return the record offset of entry ``index`` of the address map."""
         return self._map[index]
-
-    def offsets(self) -> list[int]:
-        """Return the record offsets of all publics by ascending address."""
-        return self._map.tolist()
 
     def _place(self, index: int) -> tuple[int, int]:
         at = self._map[index]

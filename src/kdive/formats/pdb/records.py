@@ -14,10 +14,8 @@ from kdive.formats.pdb.numeric import name_at, numeric
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-S_END = 0x0006
 S_THUNK32 = 0x1102
 S_BLOCK32 = 0x1103
-S_LABEL32 = 0x1105
 S_CONSTANT = 0x1107
 S_UDT = 0x1108
 S_LDATA32 = 0x110C

@@ -79,9 +79,6 @@ class TypeStream:
             raise FormatError(f"the type stream claims {self.end - self.first} records in {record_bytes:#x} bytes")
         self._chunk_offsets: dict[int, list[int]] = {}
 
-    def __len__(self) -> int:
-        return self.end - self.first
-
     @cached_property
     def _hash_data(self) -> Buffer:
         data = self._msf.stream(self._hash_stream) if self._msf.has(self._hash_stream) else b""
