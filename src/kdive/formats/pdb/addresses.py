@@ -1,0 +1,74 @@
+"""Between ``section:offset`` and RVA, with the detour over OMAP for images rearranged after linking.
+
+Format facts: ``IMAGE_SECTION_HEADER`` in ``winnt.h``; ``OMAP`` in ``dbghelp.h`` and Microsoft's published PDB sources.
+"""
+
+from __future__ import annotations
+
+import struct
+from array import array
+from bisect import bisect_right
+
+_SECTION = struct.Struct("<8sIIIIIIHHI")
+_MAX_RVA = 0xFFFFFFFF
+
+
+class Omap:
+    """A piecewise translation of RVAs: sorted starts, each with a target (0: the piece was removed)."""
+
+    def __init__(self, data: bytes) -> None:
+        words = array("I", data[: len(data) // 8 * 8])
+        self._starts = words[0::2]
+        self._targets = words[1::2]
+
+    def __bool__(self) -> bool:
+        return len(self._starts) > 0
+
+    def translate(self, rva: int) -> int | None:
+        """Return where ``rva`` went, or None if it is in no piece or its piece was removed."""
+        index = bisect_right(self._starts, rva) - 1
+        if index < 0 or not self._targets[index]:
+            return None
+        return self._targets[index] + rva - self._starts[index]
+
+
+class AddressMap:
+    """Translates addresses as the symbol records have them.
+
+    Args:
+        headers: The section header stream of the image as linked (``IMAGE_SECTION_HEADER`` array). With OMAP these are
+            the *original* headers.
+        to_source: The OMAP stream from the final image to the image as linked (empty if there is none).
+        from_source: The OMAP stream the other way.
+    """
+
+    def __init__(self, headers: bytes, to_source: bytes = b"", from_source: bytes = b"") -> None:
+        whole = headers[: len(headers) // _SECTION.size * _SECTION.size]
+        self.sections: list[tuple[int, int]] = [(raw[2], max(raw[1], raw[3])) for raw in _SECTION.iter_unpack(whole)]
+        self._to_source = Omap(to_source)
+        self._from_source = Omap(from_source)
+
+    def rva(self, section: int, offset: int) -> int | None:
+        """Return the RVA of a 1-based section and an offset, or None for absolute or removed addresses."""
+        if not 1 <= section <= len(self.sections):
+            return None
+        rva = self.sections[section - 1][0] + offset
+        if rva > _MAX_RVA:
+            return None
+        return self._from_source.translate(rva) if self._from_source else rva
+
+    def place(self, rva: int) -> tuple[int, int] | None:
+        """Return the 1-based section and the offset of an RVA, or None if no section holds it."""
+        if self._to_source:
+            source = self._to_source.translate(rva)
+            if source is None:
+                return None
+            rva = source
+        best: tuple[int, int] | None = None
+        for index, (start, size) in enumerate(self.sections):
+            delta = rva - start
+            if delta >= 0 and (best is None or delta < best[1]):
+                best = (index + 1, delta)
+                if delta < size:
+                    return best
+        return best

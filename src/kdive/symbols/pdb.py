@@ -1,0 +1,462 @@
+"""A module's symbols from its PDB.
+
+Everything is answered from the file's own indexes (name hashes, address map, section contributions, type hash) so that
+opening a PDB reads its directory and headers and nothing else. Only a wildcard search reads all names, once.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+from kdive.errors import FormatError
+from kdive.formats.pdb.file import PdbFile
+from kdive.formats.pdb.records import (
+    DATA,
+    PROCEDURE_REFERENCES,
+    PROCEDURES,
+    PROCEDURES_BY_ID,
+    PUBLIC_CODE,
+    PUBLIC_FUNCTION,
+    S_CONSTANT,
+    S_PUB32,
+    S_THUNK32,
+    S_UDT,
+    THREAD_DATA,
+    Located,
+    Named,
+    Reference,
+    parse_record,
+    scan_kind,
+    scan_module,
+    scan_names,
+)
+from kdive.formats.pdb.tpi import FIRST_INDEX
+from kdive.formats.pe.image import MACHINE_I386
+from kdive.symbols.interface import ModuleSymbols, SourceLine, Symbol, wildcard
+from kdive.symbols.pdb_types import TypeBuilder
+from kdive.symbols.types import TypeReference
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from os import PathLike
+    from typing import Literal
+
+    from kdive.formats.pdb.records import NameKind
+    from kdive.symbols.types import EnumType, StructType, Type
+
+_KEYWORDS = ("struct ", "class ", "union ", "enum ")
+_MAX_STDCALL_BYTES = 128
+_MAX_BUCKET = 4096
+_PREFERRED_ORDER = ("procedure", "data", "public")
+
+
+class _Placed(NamedTuple):
+    """A symbol in a sorted list: RVA first, so that it sorts and bisects by it."""
+
+    rva: int
+    name: str
+    size: int
+    kind: Literal["function", "data", "public"]
+
+
+class PdbSymbols(ModuleSymbols):
+    """The symbols in a PDB file.
+
+    Args:
+        file: The opened PDB.
+        path: Where it was read from.
+
+    Attributes:
+        file: The PDB's parts, for those who need more than symbols.
+        guid: 32 upper-case hex digits.
+        age: The age that images record and symbol stores file under (from the DBI stream where there is one).
+        info_age: The age in the info stream, which counts every write to the file.
+        machine: ``IMAGE_FILE_MACHINE_*``, 0 if not recorded.
+        stripped: Whether private symbols were removed.
+    """
+
+    kind = "pdb"
+
+    def __init__(self, file: PdbFile, path: str) -> None:
+        self.file = file
+        self.path = path
+        self.guid = file.info.guid
+        self.info_age = file.info.age
+        self.age = file.dbi.age if file.dbi is not None else file.info.age
+        self.machine = file.dbi.machine if file.dbi is not None else 0
+        self.stripped = file.dbi is not None and file.dbi.stripped
+        self._module_symbols: dict[int, list[_Placed]] = {}
+
+    @classmethod
+    def open(cls, path: str | PathLike[str]) -> PdbSymbols:
+        """Open a PDB file.
+
+        Raises:
+            FormatError: It cannot be read or is broken.
+            UnsupportedError: It is a PDB of a kind that is not supported (2.00, portable).
+        """
+        return cls(PdbFile.open(path), str(path))
+
+    # -- names ---------------------------------------------------------------------------------------------------
+
+    def display_name(self, name: str) -> str:
+        """Return the undecorated form of a linker name."""
+        if name[:1] not in "?_@" and not (self.machine == MACHINE_I386 and "@" in name):
+            return name
+        from kdive.symbols.demangle import undecorate
+
+        return undecorate(name, self.machine)
+
+    def _rva(self, section: int, offset: int) -> int | None:
+        return self.file.addresses.rva(section, offset)
+
+    def _symbol(self, record: Located) -> Symbol | None:
+        rva = self._rva(record.section, record.offset)
+        if rva is None:
+            return None
+        if record.record == S_PUB32:
+            is_function = bool(record.flags & (PUBLIC_CODE | PUBLIC_FUNCTION))
+            return Symbol(self.display_name(record.name), rva, 0, "function" if is_function else "public")
+        is_data = record.record in DATA
+        return Symbol(record.name, rva, record.size, "data" if is_data else "function")
+
+    def _procedure(self, reference: Reference) -> Located | None:
+        """The procedure that a record of the globals refers to, or None if it is not where it should be."""
+        try:
+            data, end = self.file.module_symbols(reference.module - 1)
+            if not 4 <= reference.offset < end:
+                return None
+            record = parse_record(data, reference.offset)
+        except FormatError:
+            return None
+        return record if isinstance(record, Located) and record.record in PROCEDURES else None
+
+    def _globals(self, name: str) -> Iterator[Located | Reference | Named]:
+        yield from self._hashed(name, public=False)
+
+    def _hashed(self, name: str, *, public: bool) -> Iterator[Located | Reference | Named]:
+        table = self.file.publics.names if public else self.file.globals
+        records = self.file.records
+        key = name.encode("utf-8", "replace")
+        terminated = key + b"\0"
+        for count, offset in enumerate(table.candidates(key)):
+            if count >= _MAX_BUCKET:
+                return
+            # Cheap look before decoding: the name stands somewhere near the start of the record.
+            if offset < 0 or records.find(terminated, offset, offset + 64 + len(terminated)) < 0:
+                continue
+            record = parse_record(records, offset)
+            if record is not None and record.name == name:
+                yield record
+
+    def lookup(self, name: str) -> Symbol | None:
+        """Return the symbol of exactly this name: a procedure, a variable or a public symbol.
+
+        The undecorated name finds a decorated public too (``KeWait`` finds ``_KeWait@8`` on x86, ``Device::Open``
+        finds ``?Open@Device@@…``).
+
+        Raises:
+            FormatError: The symbol streams are broken.
+        """
+        for record in self._globals(name):
+            found: Symbol | None = None
+            if isinstance(record, Reference) and record.record in PROCEDURE_REFERENCES:
+                procedure = self._procedure(record)
+                found = self._symbol(procedure) if procedure is not None else None
+            elif isinstance(record, Located) and record.record in DATA:
+                found = self._symbol(record)
+            if found is not None:
+                return found
+        for spelling in self._spellings(name):
+            for record in self._hashed(spelling, public=True):
+                if isinstance(record, Located):
+                    found = self._symbol(record)
+                    if found is not None:
+                        return found
+        if "::" in name or not (self.file.publics.names.usable and self.file.globals.usable):
+            return self._lookup_among_names(name)
+        return None
+
+    def _spellings(self, name: str) -> Iterator[str]:
+        yield name
+        if self.machine == MACHINE_I386 and not name.startswith("?"):
+            yield f"_{name}"
+            for size in range(0, _MAX_STDCALL_BYTES + 4, 4):
+                yield f"_{name}@{size}"
+            for size in range(0, _MAX_STDCALL_BYTES + 4, 4):
+                yield f"@{name}@{size}"
+
+    def _lookup_among_names(self, name: str) -> Symbol | None:
+        names = self._names
+        for index in range(bisect_left(names, name, key=lambda entry: entry[0]), len(names)):
+            known, kind, offset = names[index]
+            if known != name:
+                return None
+            found = self._resolve(kind, offset)
+            if found is not None:
+                return found
+        return None
+
+    @cached_property
+    def _names(self) -> list[tuple[str, NameKind, int]]:
+        """The names of everything with an address, as displayed, sorted."""
+        display = self.display_name
+        names: list[tuple[str, NameKind, int]] = []
+        for raw, kind, offset in scan_names(self.file.records):
+            name = raw.decode("utf-8", "replace")
+            names.append((display(name) if kind == "public" else name, kind, offset))
+        order = {kind: index for index, kind in enumerate(_PREFERRED_ORDER)}
+        names.sort(key=lambda entry: (entry[0], order[entry[1]]))
+        return names
+
+    def _resolve(self, kind: NameKind, offset: int) -> Symbol | None:
+        try:
+            record = parse_record(self.file.records, offset)
+            if kind == "procedure":
+                procedure = self._procedure(record) if isinstance(record, Reference) else None
+                return self._symbol(procedure) if procedure is not None else None
+            return self._symbol(record) if isinstance(record, Located) else None
+        except FormatError:
+            return None
+
+    def search(self, pattern: str) -> Iterator[Symbol]:
+        """Yield the symbols whose undecorated names match a wildcard, by name; each name and address once.
+
+        The first search reads all names of the file.
+        """
+        match = wildcard(pattern).fullmatch
+        last_name = ""
+        seen: set[int] = set()
+        for name, kind, offset in self._names:
+            if not match(name):
+                continue
+            symbol = self._resolve(kind, offset)
+            if symbol is None:
+                continue
+            if name != last_name:
+                last_name = name
+                seen.clear()
+            if symbol.rva not in seen:
+                seen.add(symbol.rva)
+                yield symbol
+
+    # -- addresses -----------------------------------------------------------------------------------------------
+
+    def nearest(self, rva: int) -> Symbol | None:
+        """Return the symbol at ``rva`` or the closest one below it, None if there is none in its section.
+
+        A procedure that contains ``rva`` wins over any other name, except a public exactly there (an alternative entry
+        of assembly code).
+
+        Raises:
+            FormatError: The symbol streams are broken.
+        """
+        place = self.file.addresses.place(rva)
+        if place is None:
+            return None
+        inside = self._in_module(*place, rva)
+        public = self._public_at(*place)
+        if inside is not None and rva < inside.rva + inside.size:
+            return public if public is not None and inside.rva < public.rva == rva else inside
+        best = inside
+        for candidate in (self._data_at(rva), public):
+            if candidate is not None and candidate.rva <= rva and (best is None or candidate.rva > best.rva):
+                best = candidate
+        return best
+
+    def _public_at(self, section: int, offset: int) -> Symbol | None:
+        """The public at or below an address; of several at one address, the first undecorated by name."""
+        best: tuple[bool, Symbol] | None = None
+        publics = self.file.publics
+        for index in publics.at_or_below(section, offset):
+            record = parse_record(self.file.records, publics.offset(index))
+            symbol = self._symbol(record) if isinstance(record, Located) else None
+            if symbol is None or not isinstance(record, Located):
+                continue
+            decorated = record.name[:1] == "?"
+            if best is None or (best[0] and not decorated):
+                best = (decorated, symbol)
+        return best[1] if best is not None else None
+
+    @cached_property
+    def _data(self) -> list[_Placed]:
+        """The variables by address. Stripped files have them among the publics already."""
+        if self.stripped:
+            return []
+        found: list[_Placed] = []
+        for raw, kind, offset in scan_names(self.file.records):
+            if kind == "data" and raw:
+                symbol = self._resolve(kind, offset)
+                if symbol is not None:
+                    found.append(_Placed(symbol.rva, symbol.name, symbol.size, symbol.kind))
+        found.sort()
+        return found
+
+    def _data_at(self, rva: int) -> Symbol | None:
+        return _below(self._data, rva)
+
+    def _in_module(self, section: int, offset: int, rva: int) -> Symbol | None:
+        """The procedure at or below an address, out of the module that contributed it."""
+        dbi = self.file.dbi
+        number = dbi.module_at(section, offset) if dbi is not None else None
+        return _below(self._procedures(number), rva) if number is not None else None
+
+    def _procedures(self, number: int) -> list[_Placed]:
+        """The procedures and thunks of a module by address."""
+        cached = self._module_symbols.get(number)
+        if cached is not None:
+            return cached
+        found: list[_Placed] = []
+        try:
+            data, end = self.file.module_symbols(number)
+        except FormatError:
+            data, end = b"", 0
+        for record in scan_module(data, end):
+            if record.record in PROCEDURES or record.record == S_THUNK32:
+                rva = self._rva(record.section, record.offset)
+                if rva is not None:
+                    found.append(_Placed(rva, record.name, record.size, "function"))
+        found.sort()
+        self._module_symbols[number] = found
+        return found
+
+    def procedure(self, rva: int) -> Symbol | None:
+        """Return the procedure, with its size, whose code contains ``rva``; None if the file records none there.
+
+        Stripped files record no procedures.
+
+        Raises:
+            FormatError: The symbol streams are broken.
+        """
+        place = self.file.addresses.place(rva)
+        found = self._in_module(*place, rva) if place is not None else None
+        return found if found is not None and rva < found.rva + found.size else None
+
+    # -- types ---------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _builder(self) -> TypeBuilder | None:
+        types = self.file.types
+        return TypeBuilder(types) if types is not None else None
+
+    def find_type(self, name: str) -> StructType | EnumType | Type | None:
+        """Return the layout of a structure, union, enumeration or typedef, or None.
+
+        A ``struct``, ``class``, ``union`` or ``enum`` in front of the name is skipped.
+
+        Raises:
+            FormatError: The type records are broken.
+            SymbolNotFoundError: The type is announced in this file, but not defined.
+        """
+        types, builder = self.file.types, self._builder
+        if types is None or builder is None:
+            return None
+        for keyword in _KEYWORDS:
+            name = name.removeprefix(keyword)
+        index = types.find(name)
+        if index is not None:
+            return builder.layout(index)
+        for record in self._globals(name):
+            if isinstance(record, Named) and record.record == S_UDT:
+                type_ = builder.type(record.type_index)
+                return type_.resolve() if isinstance(type_, TypeReference) else type_
+        index = types.find(name, thorough=True)
+        return builder.layout(index) if index is not None else None
+
+    @cached_property
+    def _type_names(self) -> list[tuple[str, int]]:
+        found: dict[str, int] = {}
+        types, builder = self.file.types, self._builder
+        if types is None or builder is None:
+            return []
+        for index, udt in types.udts():
+            size = builder.type(index).size if udt.kind == "enum" else udt.size
+            found[udt.name] = max(size, found.get(udt.name, 0))
+        records = self.file.records
+        for offset in scan_kind(records, S_UDT):
+            try:
+                record = parse_record(records, offset)
+                if isinstance(record, Named) and record.name not in found:
+                    found[record.name] = builder.type(record.type_index).size
+            except FormatError:
+                continue
+        return sorted(found.items())
+
+    def search_types(self, pattern: str) -> Iterator[tuple[str, int]]:
+        """Yield ``(name, size in bytes)`` of the types and typedefs whose names match a wildcard, by name.
+
+        The first search reads all type records.
+        """
+        match = wildcard(pattern).fullmatch
+        for name, size in self._type_names:
+            if match(name):
+                yield name, size
+
+    def type_of(self, name: str) -> Type | None:
+        """Return the type of a variable or the signature of a procedure, where the file records it.
+
+        Raises:
+            FormatError: The records are broken.
+        """
+        builder = self._builder
+        if builder is None:
+            return None
+        for record in self._globals(name):
+            if isinstance(record, Located) and record.record in DATA | THREAD_DATA and record.type_index:
+                return builder.type(record.type_index)
+            if isinstance(record, Reference) and record.record in PROCEDURE_REFERENCES:
+                procedure = self._procedure(record)
+                index = self._signature_index(procedure) if procedure is not None else 0
+                if index:
+                    return builder.type(index)
+        return None
+
+    def _signature_index(self, procedure: Located) -> int:
+        if procedure.record not in PROCEDURES_BY_ID:
+            return procedure.type_index
+        items = self.file.items
+        if items is None or procedure.type_index < FIRST_INDEX:
+            return 0
+        # LF_FUNC_ID and LF_MFUNC_ID: the scope or the class, then the type.
+        _, body = items.record(procedure.type_index)
+        return int.from_bytes(body[4:8], "little")
+
+    def constant(self, name: str) -> int | None:
+        """Return the value of a named constant (an enumerator, a ``constexpr``), or None.
+
+        Raises:
+            FormatError: The records are broken.
+        """
+        for record in self._globals(name):
+            if isinstance(record, Named) and record.record == S_CONSTANT:
+                return record.value
+        return None
+
+    # -- lines ---------------------------------------------------------------------------------------------------
+
+    def line(self, rva: int) -> SourceLine | None:
+        """Return the source line of ``rva``, or None where the file records none."""
+        from kdive.formats.pdb.lines import find_line
+
+        dbi = self.file.dbi
+        place = self.file.addresses.place(rva)
+        if dbi is None or place is None:
+            return None
+        try:
+            number = dbi.module_at(*place)
+            found = find_line(self.file.module_lines(number), *place) if number is not None else None
+            if found is None:
+                return None
+            return SourceLine(self.file.strings.get(found[0]), found[1])
+        except FormatError:
+            return None
+
+
+def _below(entries: list[_Placed], rva: int) -> Symbol | None:
+    index = bisect_right(entries, rva, key=lambda entry: entry.rva) - 1
+    if index < 0:
+        return None
+    entry = entries[index]
+    return Symbol(entry.name, entry.rva, entry.size, entry.kind)
