@@ -17,6 +17,7 @@ from kdive.session.script import Interpreter, LineAborted
 
 from kdive.commands.context import CommandContext
 from kdive.commands.registry import Registry
+from kdive.commands.transcript import Transcript
 from kdive.errors import CapabilityError, CommandError, KdiveError
 from kdive.session.evaluation import SessionScope
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from kdive.expr.values import Value
 
     from kdive.commands.spec import CommandSpec
+    from kdive.session.aliases import AliasTable
     from kdive.session.session import Session
 
 _NAME = re.compile(r"(\?\?|\?|\.[A-Za-z]\w*\+?|![\w.]+|#|~|[A-Za-z][\w-]*)")
@@ -65,7 +67,7 @@ class Dispatcher:
         self.session = session
         self.registry = Registry()
         self.scope = SessionScope(session)
-        self.quit_requested = False
+        self.transcript = Transcript()
         self._emit = emit
         self._render = render
         self._capture: list[str] | None = None
@@ -74,12 +76,12 @@ class Dispatcher:
     # --- the interpreter's host ------------------------------------------------------------------------------------
 
     @property
-    def cancel(self) -> Any:
+    def cancel(self) -> CancelToken:
         """The session's cancel token."""
         return self.session.cancel
 
     @property
-    def aliases(self) -> Any:
+    def aliases(self) -> AliasTable:
         """The session's aliases."""
         return self.session.aliases
 
