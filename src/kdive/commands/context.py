@@ -5,20 +5,18 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING
 
+from kdive.errors import UsageError
 from kdive.expr.evaluator import evaluate, evaluate_prefix
 from kdive.expr.ranges import parse_range
-
-from kdive.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kdive.expr.ranges import AddressRange
-    from kdive.expr.values import Value
-
     from kdive.cancel import CancelToken
     from kdive.commands.dispatch import Dispatcher
     from kdive.commands.spec import CommandSpec
+    from kdive.expr.ranges import AddressRange
+    from kdive.expr.values import Value
     from kdive.session.evaluation import SessionScope
     from kdive.session.session import Session
 

@@ -12,21 +12,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kdive.expr.evaluator import evaluate
-from kdive.session.script import Interpreter, LineAborted
-
 from kdive.commands.context import CommandContext
 from kdive.commands.registry import Registry
 from kdive.commands.transcript import Transcript
 from kdive.errors import CapabilityError, CommandError, KdiveError
+from kdive.expr.evaluator import evaluate
 from kdive.session.evaluation import SessionScope
+from kdive.session.script import Interpreter, LineAborted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kdive.expr.values import Value
-
     from kdive.commands.spec import CommandSpec
+    from kdive.expr.values import Value
     from kdive.session.aliases import AliasTable
     from kdive.session.session import Session
 

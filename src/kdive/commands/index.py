@@ -22,7 +22,7 @@ MODULES: dict[str, tuple[str, ...]] = {
         "ad",
     ),
     "expressions": ("?", "??", ".formats", "n", "set", "unset", "vars"),
-    "help": (".hh", "help", "q", "qd"),
+    "help": ("help", ".hh", "q", "qd"),
     "iteration": ("!for_each_module", "!for_each_process", "!for_each_thread", "!list"),
     "kernel": ("!process", "!thread", ".process", ".thread", "~", "!running", "!pcr", "!prcb", "!irql", "!cpuinfo"),
     "memory": (

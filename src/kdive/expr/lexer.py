@@ -54,7 +54,9 @@ _QUOTED_NAME = re.compile(r'@!"([^"]*)"')
 _SYMBOL = re.compile(r"[A-Za-z_][\w.]*!(?:[\w?@$~]|::|<[^<>\s]*>|`[^'`]*')+|[A-Za-z_?][\w?$]*(?:::~?\w+)+")
 _STRING = re.compile(r'"((?:\\.|[^"\\])*)"', re.DOTALL)
 _CHAR = re.compile(r"'((?:\\.|[^'\\]){1,8})'")
-_NUMBER = re.compile(r"0x[0-9a-fA-F`]+|0n[0-9]+|0t[0-7]+|0y[01]+|[0-9][0-9a-fA-F`]*h?|[0-9a-fA-F]+`[0-9a-fA-F`]*", re.I)
+_NUMBER = re.compile(
+    r"0x[0-9a-fA-F`]+|0n[0-9]+|0t[0-7]+|0y[01]+|[0-9][0-9a-fA-F`]*h?|[0-9a-fA-F]+`[0-9a-fA-F`]*", re.IGNORECASE
+)
 _CPP_NUMBER = re.compile(r"0x[0-9a-fA-F`]+|0n[0-9]+|[0-9]+", re.IGNORECASE)
 _CPP_SUFFIX = re.compile(r"(?:u|l|ul|ll|ull|i64|ui64)\b", re.IGNORECASE)
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kdive.expr.values import Value
-
 from kdive.errors import ExpressionError, KdiveError
+from kdive.expr.values import Value
 from kdive.symbols.types import PointerType, StructType, TypeReference
 
 if TYPE_CHECKING:

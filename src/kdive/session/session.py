@@ -8,8 +8,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kdive.session.aliases import AliasTable
-
 from kdive.cancel import CancelToken
 from kdive.directories import cache_directory
 from kdive.errors import KdiveError
@@ -17,6 +15,7 @@ from kdive.memory.paging import TranslatedMemory
 from kdive.nt.kernel import Kernel
 from kdive.nt.processes import current_process, current_thread
 from kdive.nt.processors import crash_processor, processor_context
+from kdive.session.aliases import AliasTable
 from kdive.session.scope import Scope
 from kdive.symbols.catalogue import IsfCatalogue
 from kdive.symbols.engine import SymbolEngine
@@ -25,12 +24,11 @@ from kdive.symbols.store import SymbolStore
 from kdive.targets.dump import DumpTarget
 
 if TYPE_CHECKING:
-    from kdive.expr.values import Value
-    from kdive.stack.unwinder import StackFrame
-
     from kdive.arch.context import RegisterContext
+    from kdive.expr.values import Value
     from kdive.memory.interface import Memory
     from kdive.nt.processes import Process, Thread
+    from kdive.stack.unwinder import StackFrame
     from kdive.symbols.fetch import Fetcher
     from kdive.targets.base import Target
 
@@ -206,9 +204,8 @@ class Session:
 
     def walk_stack(self, context: RegisterContext, limit: int = STACK_LIMIT) -> list[StackFrame]:
         """Walk the call stack of any context."""
-        from kdive.stack.unwinder import walk
-
         from kdive.session.unwind import SessionUnwindHost
+        from kdive.stack.unwinder import walk
 
         bounds = None
         thread = self.thread

@@ -1,0 +1,113 @@
+"""Finding a return address among the words of a stack."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kdive.addr import MASK64
+
+if TYPE_CHECKING:
+    from kdive.arch.context import MachineName
+    from kdive.stack.unwinder import UnwindHost, UnwindModule
+
+_FAR = 0x8000
+_MAX_CALL = 7
+_GOOD = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A word that may be a return address: where it lies, its value, and how much speaks for it."""
+
+    address: int
+    value: int
+    score: int
+
+
+def scan(host: UnwindHost, machine: MachineName, low: int, high: int) -> Candidate | None:
+    """Return the first word of ``[low, high)`` that is likely a return address.
+
+    A word scores by what is known: that a call stands before it (if code is at hand), or that it lies inside a
+    function rather than at its start or far behind any symbol. The first word with evidence for it is taken; one that
+    is merely not impossible counts only if nothing better follows.
+    """
+    fallback: Candidate | None = None
+    for start, data in host.memory.read_available(low, high - low):
+        skip = -start % 8
+        words = memoryview(data[skip : skip + (len(data) - skip) // 8 * 8]).cast("Q")
+        for index, value in enumerate(words):
+            if value < 1 << 16 or value == MASK64:
+                continue
+            if machine == "arm64":
+                from kdive.arch.arm64.unwind import strip_pointer_authentication
+
+                value = strip_pointer_authentication(value)
+            module = host.module_at(value)
+            if module is None:
+                continue
+            score = rate(host, module, machine, value)
+            if score >= _GOOD:
+                return Candidate(start + skip + 8 * index, value, score)
+            if score == 1 and fallback is None:
+                fallback = Candidate(start + skip + 8 * index, value, score)
+    return fallback
+
+
+def rate(host: UnwindHost, module: UnwindModule, machine: MachineName, value: int) -> int:
+    """Rate a word as a return address: 0 impossible, 1 possible, 2 likely, 3 certain to follow a call."""
+    rva = value - module.base
+    if rva < 0x1000:
+        return 0
+    before = module.read_image(rva - _MAX_CALL, _MAX_CALL) if rva >= _MAX_CALL else b""
+    if len(before) == _MAX_CALL:
+        follows = follows_call_arm64(before) if machine == "arm64" else follows_call_amd64(before)
+        return 3 if follows else 0
+    if machine == "arm64" and value & 3:
+        return 0
+    nearest = host.nearest_symbol(value)
+    if nearest is None:
+        return 1
+    _, displacement, is_function = nearest
+    if displacement == 0 or displacement > _FAR:
+        return 0
+    # The shortest call takes two bytes, and a function begins with something before its first call.
+    if displacement < 5:
+        return 0
+    return 2 if is_function or displacement < 0x1000 else 1
+
+
+def follows_call_amd64(before: bytes) -> bool:
+    """Whether the seven bytes before an address end in a call instruction."""
+    if before[2] == 0xE8:
+        return True
+    for length in (2, 3, 4, 6, 7):
+        code = before[-length:]
+        if length > 2 and code[0] & 0xF0 == 0x40:
+            code = code[1:]
+        if len(code) < 2 or code[0] != 0xFF or code[1] >> 3 & 7 != 2:
+            continue
+        if _modrm_length(code) == len(code):
+            return True
+    return False
+
+
+def _modrm_length(code: bytes) -> int:
+    """Length of an ``FF /2`` instruction from its ModRM byte."""
+    mode, operand = code[1] >> 6, code[1] & 7
+    if mode == 3:
+        return 2
+    length = 3 if operand == 4 else 2
+    if mode == 1:
+        return length + 1
+    if mode == 2 or operand == 5:
+        return length + 4
+    if operand == 4 and len(code) > 2 and code[2] & 7 == 5:
+        return length + 4
+    return length
+
+
+def follows_call_arm64(before: bytes) -> bool:
+    """Whether the last four bytes before an address are ``bl`` or ``blr``."""
+    word = int.from_bytes(before[-4:], "little")
+    return word >> 26 == 0x25 or word & 0xFFFFFC1F == 0xD63F0000 or word & 0xFEFFF800 == 0xD63F0800
