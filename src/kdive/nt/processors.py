@@ -94,20 +94,41 @@ def crash_processor(kernel: Kernel) -> int:
 def processor_context(kernel: Kernel, processor: int) -> RegisterContext:
     """Return the registers that a processor saved when the system stopped.
 
+    The control block points at them (``Context``); older kernels keep them inside it. A dump header holds those of one
+    processor, or, when the bugcheck was raised by an exception handler, those of the exception itself.
+
     Raises:
         KdiveError: They are not in the target.
     """
-    if processor == crash_processor(kernel):
+    context = None
+    try:
+        context = _saved_context(kernel, prcb(kernel, processor))
+    except KdiveError as error:
+        if processor != crash_processor(kernel):
+            raise
         context = kernel.target.crash_context()
-        if context is not None:
-            return context
-    view = prcb(kernel, processor)
+        if context is None:
+            raise KdiveError("the target holds no registers of this processor") from error
+    if context is None and processor == crash_processor(kernel):
+        context = kernel.target.crash_context()
+    if context is None:
+        raise KdiveError(f"the registers of processor {processor} are not in the target")
+    return context
+
+
+def _saved_context(kernel: Kernel, view: Struct) -> RegisterContext | None:
+    """Decode the context that a control block leads to; None if it is empty or not in memory."""
     if kernel.target.machine == "arm64":
-        from kdive.arch.arm64.context import decode_context
-
-        place = view.address_of("ProcessorState.ContextFrame")
-        return decode_context(kernel.memory.read(place, 0x390))
-    from kdive.arch.amd64.context import decode_context
-
-    place = view.get("Context") or view.address_of("ProcessorState.ContextFrame")
-    return decode_context(kernel.memory.read(place, 1232))
+        from kdive.arch.arm64.context import CONTEXT_SIZE, decode_context
+    else:
+        from kdive.arch.amd64.context import CONTEXT_SIZE, decode_context
+    pointer = view.get("Context")
+    raw = kernel.memory.read_prefix(pointer, CONTEXT_SIZE) if pointer else b""
+    if len(raw) == CONTEXT_SIZE:
+        context = decode_context(raw)
+        if context.ip:
+            return context
+    offset = view.offset_of("ProcessorState.ContextFrame")
+    embedded = view.data[offset : offset + CONTEXT_SIZE]
+    context = decode_context(embedded) if len(embedded) == CONTEXT_SIZE else None
+    return context if context is not None and context.ip else None

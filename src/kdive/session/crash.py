@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kdive.errors import KdiveError, MemoryAccessError
+from kdive.nt.processors import crash_processor, processor_context
 
 if TYPE_CHECKING:
     from kdive.arch.context import RegisterContext
@@ -80,8 +81,14 @@ def exception_context(session: Session) -> tuple[RegisterContext, str] | None:
             continue
         if session.engine.module_at(context.ip) is not None or context.ip >> 47:
             return context, f"{command} {address:#x} ({label} in bugcheck parameter {number})"
-    # An exception record whose address is the header context's own instruction: the context is the exception's.
+    # The processor's own registers are those of the bugcheck; a header context that differs is the exception's.
     context = session.target.crash_context()
-    if header.exception is not None and context is not None and header.exception.address == context.ip:
-        return context, "the context in the dump header"
+    if context is not None and context.ip:
+        try:
+            own = processor_context(session.kernel, crash_processor(session.kernel))
+        except KdiveError:
+            own = context
+        recorded = header.exception is not None and header.exception.address == context.ip
+        if recorded or own.ip != context.ip:
+            return context, "the context in the dump header"
     return None

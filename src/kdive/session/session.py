@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kdive.cancel import CancelToken
@@ -24,6 +23,8 @@ from kdive.symbols.store import SymbolStore
 from kdive.targets.dump import DumpTarget
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from kdive.arch.context import RegisterContext
     from kdive.expr.values import Value
     from kdive.memory.interface import Memory

@@ -14,15 +14,26 @@ if TYPE_CHECKING:
 _FAR = 0x8000
 _MAX_CALL = 7
 _GOOD = 2
+_LOW32 = 0xFFFFFFFF
+_KERNEL_CS = 0x10
+_KERNEL_SS = 0x18
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A word that may be a return address: where it lies, its value, and how much speaks for it."""
+    """A word that may be a return address: where it lies, its value, and how much speaks for it.
+
+    Attributes:
+        address: Where the word lies.
+        value: The word.
+        score: See :func:`rate`.
+        stack_pointer: The interrupted stack pointer, if the word is the ``rip`` of a machine frame, else 0.
+    """
 
     address: int
     value: int
     score: int
+    stack_pointer: int = 0
 
 
 def scan(host: UnwindHost, machine: MachineName, low: int, high: int) -> Candidate | None:
@@ -46,12 +57,30 @@ def scan(host: UnwindHost, machine: MachineName, low: int, high: int) -> Candida
             module = host.module_at(value)
             if module is None:
                 continue
+            if machine == "amd64" and index + 4 < len(words):
+                interrupted = _machine_frame(words, index, start + skip, high)
+                if interrupted:
+                    return Candidate(start + skip + 8 * index, value, 3, interrupted)
             score = rate(host, module, machine, value)
             if score >= _GOOD:
                 return Candidate(start + skip + 8 * index, value, score)
             if score == 1 and fallback is None:
                 fallback = Candidate(start + skip + 8 * index, value, score)
     return fallback
+
+
+def _machine_frame(words: memoryview, index: int, base: int, high: int) -> int:
+    """The stack pointer of a machine frame whose ``rip`` is a word, or 0.
+
+    An exception pushes ``rip``, ``cs``, flags, ``rsp`` and ``ss``. Kernel selectors, the flag bit that is always set
+    and a stack pointer further up the same stack hardly ever meet by chance.
+    """
+    code_selector, flags, _, stack_selector = (words[index + step] & _LOW32 for step in range(1, 5))
+    stack_pointer = words[index + 3]
+    here = base + 8 * index
+    if code_selector & 0xFFFF != _KERNEL_CS or stack_selector & 0xFFFF not in (0, _KERNEL_SS) or not flags & 2:
+        return 0
+    return stack_pointer if here < stack_pointer < high and not stack_pointer & 7 else 0
 
 
 def rate(host: UnwindHost, module: UnwindModule, machine: MachineName, value: int) -> int:

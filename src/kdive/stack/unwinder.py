@@ -234,17 +234,17 @@ class _Walker:
         return self._pdata[module.base]
 
     def _scan(self, frame: StackFrame, note: str) -> StackFrame | None:
-        low = frame.child_sp + (8 if frame.how == "scan" or frame.context.machine == "amd64" else 0)
+        low = frame.child_sp
         high = low + _KERNEL_STACK_SIZE
-        if self._bounds is not None and self._bounds[0] <= frame.child_sp < self._bounds[1]:
+        if self._bounds is not None and self._bounds[0] <= low < self._bounds[1]:
             high = self._bounds[1]
-        if frame.how == "scan" or not frame.note.startswith("call"):
-            low = frame.child_sp
         found: Candidate | None = scan(self._host, frame.context.machine, low & ~7, high)
         if found is None:
             return None
         context = frame.context.copy()
         is_arm = context.machine == "arm64"
         context.values["pc" if is_arm else "rip"] = found.value
-        context.values["sp" if is_arm else "rsp"] = found.address + 8
+        context.values["sp" if is_arm else "rsp"] = found.stack_pointer or found.address + 8
+        if found.stack_pointer:
+            note = "machine frame found by scan"
         return StackFrame(context.sp, found.value, "scan", context, note or "stack scan")

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 from kdive.addr import MASK64, sign_extend
 from kdive.arch.amd64.context import GENERAL
-from kdive.arch.context import RegisterContext
 from kdive.errors import FormatError, MemoryAccessError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from kdive.arch.context import RegisterContext
     from kdive.memory.interface import Memory
 
 ENTRY_SIZE = 12
@@ -310,8 +310,7 @@ class Unwinder:
             return (
                 rest[:2] == b"\xff\x25"
                 or rest[:3] == b"\x48\xff\x25"
-                or (rest[:2] == b"\x48\xff"
-                and (len(rest) > 2 and rest[2] >> 3 & 7 == 4))
+                or (rest[:2] == b"\x48\xff" and (len(rest) > 2 and rest[2] >> 3 & 7 == 4))
             )
         return not function.begin <= target < function.end
 

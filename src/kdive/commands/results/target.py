@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-import datetime
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from kdive.commands.results import address_field
+
+if TYPE_CHECKING:
+    import datetime
 
 
 @dataclass(frozen=True)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import datetime
+from typing import TYPE_CHECKING
 
 from kdive.addr import format_address
 from kdive.commands.results.target import Capabilities, Status, TargetTime, TargetVersion
 from kdive.render.styled import Style, StyledText
+
+if TYPE_CHECKING:
+    import datetime
 
 
 def duration(value: datetime.timedelta | None) -> str:
