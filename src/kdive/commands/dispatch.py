@@ -23,6 +23,7 @@ from kdive.session.script import Interpreter, LineAborted
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from kdive.cancel import CancelToken
     from kdive.commands.spec import CommandSpec
     from kdive.expr.values import Value
     from kdive.session.aliases import AliasTable
@@ -100,6 +101,14 @@ class Dispatcher:
             return "\n".join(self._capture)
         finally:
             self._capture = outer
+
+    def run_nested(self, commands: str) -> None:
+        """Run commands from inside a command; their results go where its own would.
+
+        Raises:
+            LineAborted: One of them failed.
+        """
+        self._interpreter.run(commands)
 
     def read_script(self, path: str) -> str:
         """Read a script file.

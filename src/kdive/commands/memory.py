@@ -119,7 +119,7 @@ def _display(context: CommandContext, arguments: str, form: Format) -> MemoryDis
     syntax="[<address> [L<count> | <end>]]",
     group=Group.MEMORY,
     summary="display memory as bytes, words, dwords, qwords, pointers, floats or bits",
-    details="Without an address the display goes on where the last one ended. Unreadable elements show as question marks.",
+    details="Without an address the display goes on where the last one ended. Unreadable elements show as ?.",
     examples=("db rsp", "dd rsp L8", "dq poi(rsp) L2", "dyb @rip L4"),
     needs=(Capability.MEMORY,),
     glued=True,

@@ -1,7 +1,7 @@
 """How a command is declared.
 
-A command is a plain function with a :class:`CommandSpec` attached by :func:`command`. Help, completion, the refusal when
-a target lacks something and the pages of the manual are all derived from the declaration.
+A command is a plain function with a :class:`CommandSpec` attached by :func:`command`. Help, completion, the refusal
+when a target lacks something and the pages of the manual are all derived from the declaration.
 """
 
 from __future__ import annotations

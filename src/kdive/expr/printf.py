@@ -1,7 +1,7 @@
 """The formatting of ``.printf``.
 
-Source: Microsoft, ".printf": C's conversions, and the debugger's: ``%p`` pointer, ``%N`` address, ``%y`` symbol, ``%ma``
-``%mu`` strings in memory, ``%msa`` ``%msu`` counted strings in memory.
+Source: Microsoft, ".printf": C's conversions, and the debugger's: ``%p`` pointer, ``%N`` address, ``%y`` symbol,
+``%ma`` ``%mu`` strings in memory, ``%msa`` ``%msu`` counted strings in memory.
 """
 
 from __future__ import annotations

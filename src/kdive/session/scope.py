@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from kdive.stack.unwinder import StackFrame
-
     from kdive.arch.context import RegisterContext
     from kdive.memory.interface import Memory
     from kdive.nt.processes import Process, Thread
+    from kdive.stack.unwinder import StackFrame
 
 
 @dataclass(slots=True)

@@ -1,7 +1,7 @@
 """The script interpreter: lists of commands, control flow, loops over tokens, script files.
 
-Source: Microsoft, "Control flow tokens", "Run script file", ".foreach". The interpreter knows no commands: it cuts a line
-into pieces, follows the control flow, and gives each plain command to its host.
+Source: Microsoft, "Control flow tokens", "Run script file", ".foreach". The interpreter knows no commands: it cuts a
+line into pieces, follows the control flow, and gives each plain command to its host.
 """
 
 from __future__ import annotations

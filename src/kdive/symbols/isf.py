@@ -314,7 +314,8 @@ class IsfSymbols(ModuleSymbols):
         body = self._body(index)
         try:
             if body["kind"] == "enum":
-                values = {str(key): int(value) for key, value in body["constants"].items()}
+                pairs = sorted((int(value), str(key)) for key, value in body["constants"].items())
+                values = {key: value for value, key in pairs}
                 return EnumType(name, self._primitive(body["base"]), values)
             fields = tuple(
                 Field(key, int(spec["offset"]), self._type(spec["type"], 0))

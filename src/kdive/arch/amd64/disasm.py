@@ -42,7 +42,7 @@ def _register_names() -> dict[int, str]:
 
 
 def _formatter() -> Any:
-    from iced_x86 import Formatter, FormatterSyntax
+    from iced_x86 import Formatter, FormatterSyntax, MemorySizeOptions
 
     formatter = Formatter(FormatterSyntax.MASM)
     formatter.hex_prefix = ""
@@ -54,6 +54,7 @@ def _formatter() -> Any:
     formatter.leading_zeros = False
     formatter.show_branch_size = False
     formatter.rip_relative_addresses = False
+    formatter.memory_size_options = MemorySizeOptions.ALWAYS
     return formatter
 
 

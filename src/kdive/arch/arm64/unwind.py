@@ -177,8 +177,8 @@ def _full(read: Callable[[int, int], bytes], rva: int) -> UnwindData:
         operations = tuple(_operations(codes, epilogue_count))
         epilogues.append((length - 4 * (len(operations) + 1), operations))
     else:
-        for scope in memoryview(scopes).cast("I") if scope_count else ():
-            epilogues.append(((scope & 0x3FFFF) * 4, tuple(_operations(codes, scope >> 22))))
+        words = memoryview(scopes).cast("I") if scope_count else ()
+        epilogues = [((scope & 0x3FFFF) * 4, tuple(_operations(codes, scope >> 22))) for scope in words]
     return UnwindData(length, tuple(_operations(codes, 0)), tuple(epilogues))
 
 

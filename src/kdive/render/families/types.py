@@ -18,7 +18,7 @@ def _fields(text: StyledText, rows: Sequence[FieldRow], depth: int) -> None:
     width = max((len(row.name) for row in rows), default=0)
     width = min(max(width, 16), 32)
     for row in rows:
-        text.add("   " + "      " * depth).add(f"+0x{row.offset:03x} ", Style.ADDRESS)
+        text.add("   " * (depth + 1)).add(f"+0x{row.offset:03x} ", Style.ADDRESS)
         text.add(f"{row.name:<{width}}").add(" : ").line(row.value or row.type)
         if row.fields:
             _fields(text, row.fields, depth + 1)
