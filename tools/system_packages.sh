@@ -1,0 +1,13 @@
+#!/bin/sh
+# System packages that the tests use as oracles. As root they are installed; otherwise the line to run is printed, and
+# the tests that need them skip with that line as the reason.
+set -u
+missing=""
+command -v llvm-pdbutil >/dev/null 2>&1 || missing="$missing llvm"
+[ -z "$missing" ] && exit 0
+line="apt-get install -y --no-install-recommends$missing"
+if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
+    apt-get update -qq && $line >/dev/null
+else
+    echo "some tests will skip; to run them all: $line"
+fi
