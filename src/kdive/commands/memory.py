@@ -72,11 +72,10 @@ def read_rows(memory: Memory, address: int, count: int, form: Format) -> list[Me
     data, mask = sparse_bytes(memory, address, count * form.size)
     rows: list[MemoryRow] = []
     step = form.per_row * form.size
-    full = b"\x01" * form.size
     for start in range(0, len(data), step):
         end = min(start + step, len(data))
         values = [
-            int.from_bytes(data[at : at + form.size], "little") if mask[at : at + form.size] == full else None
+            int.from_bytes(data[at : at + form.size], "little") if all(mask[at : at + form.size]) else None
             for at in range(start, end, form.size)
         ]
         text = ""

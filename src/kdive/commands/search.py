@@ -103,8 +103,9 @@ def s(context: CommandContext, arguments: str) -> SearchHits:
     session = context.session
     hits: list[int] = []
     looked = 0
-    for address, looked in find_all(session.memory, found.start, found.count * unit, pattern, step):
+    for address, seen in find_all(session.memory, found.start, found.count * unit, pattern, step):
         context.cancel.check()
+        looked = seen
         if address >= 0:
             hits.append(address)
         if len(hits) >= _MAX_HITS:

@@ -127,7 +127,7 @@ def _primitive_text(type_: PrimitiveType, data: bytes) -> tuple[str, int | None]
         return (f"{byte:#x} '{chr(byte)}'" if 32 <= byte < 127 else f"{byte:#x} ''"), number
     if type_.signed:
         signed = sign_extend(number, 8 * type_.size)
-        return (f"0n{signed}" if type_.size <= 4 else f"0n{signed}"), signed
+        return f"0n{signed}", signed
     if type_.size == 8:
         return f"0x{format_address(number)}" if number >> 32 else f"{number:#x}", number
     return f"{number:#x}", number

@@ -131,7 +131,12 @@ class Lexer:
             found = re.compile(r"@@(c\+\+|masm)?(?=\s*\()", re.IGNORECASE).match(text, start)
             if found:
                 return Token("operator", found.group().lower(), start, found.end())
-        for pattern, kind in ((_QUOTED_NAME, "name"), (_PSEUDO, "pseudo"), (_REGISTER, "register")):
+        kinds: tuple[tuple[re.Pattern[str], TokenKind], ...] = (
+            (_QUOTED_NAME, "name"),
+            (_PSEUDO, "pseudo"),
+            (_REGISTER, "register"),
+        )
+        for pattern, kind in kinds:
             found = pattern.match(text, start)
             if found:
                 return Token(kind, found.group(1), start, found.end())

@@ -187,6 +187,4 @@ def type_name(type_: Type) -> str:
         return f"{type_name(type_.base)}:{type_.length}"
     if isinstance(type_, FunctionType):
         return "<function>"
-    if isinstance(type_, PrimitiveType | EnumType | StructType | TypeReference):
-        return type_.name
-    return "?"
+    return type_.name

@@ -25,8 +25,8 @@ def to_data(value: Any, *, address: bool = False) -> Any:
         return json_address(value) if address else value
     if isinstance(value, str | float):
         return value
-    if isinstance(value, bytes | bytearray | memoryview):
-        return bytes(value).hex()
+    if isinstance(value, bytes):
+        return value.hex()
     if isinstance(value, datetime.datetime):
         return value.isoformat().replace("+00:00", "Z")
     if isinstance(value, datetime.timedelta):

@@ -6,7 +6,7 @@ Each family of results has a module of renderers; it is imported when a result o
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from kdive.render.styled import StyledText
 
@@ -29,7 +29,7 @@ class TextRenderer:
             for line in result.splitlines() or [""]:
                 text.line(line)
             return text
-        kind: type[Any] = type(result)
+        kind = cast("type[Any]", type(result))
         if kind not in self._renderers:
             # A result type of kdive.commands.results.X is rendered by kdive.render.families.X.
             family = kind.__module__.rpartition(".")[2]

@@ -126,7 +126,7 @@ def decode_trap_frame(member: Callable[[str], int]) -> RegisterContext:
     """
     names = {name: name.capitalize() for name in ("rax", "rcx", "rdx", "r8", "r9", "r10", "r11", "rbp", "rip", "rsp")}
     names |= {"rbx": "Rbx", "rsi": "Rsi", "rdi": "Rdi", "efl": "EFlags", "cs": "SegCs", "ss": "SegSs"}
-    values = dict.fromkeys((*GENERAL, *_SEGMENTS, "efl", "rip"), 0)
+    values: dict[str, int] = dict.fromkeys((*GENERAL, *_SEGMENTS, "efl", "rip"), 0)
     for register, name in names.items():
         try:
             values[register] = member(name)

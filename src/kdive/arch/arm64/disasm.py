@@ -20,7 +20,7 @@ _TRAPS = {"brk", "svc", "hvc", "smc", "udf", "hlt"}
 
 
 def _engine() -> Any:
-    import capstone
+    import capstone  # pyright: ignore[reportMissingTypeStubs]
 
     return capstone.Cs(capstone.CS_ARCH_ARM64, capstone.CS_MODE_LITTLE_ENDIAN)
 

@@ -25,7 +25,7 @@ class FieldRow:
     type: str
     value: str = ""
     number: int | None = address_field(default=None)
-    fields: list[FieldRow] = field(default_factory=list)
+    fields: list[FieldRow] = field(default_factory=lambda: list[FieldRow]())
 
 
 @dataclass(frozen=True)

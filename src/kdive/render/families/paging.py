@@ -34,7 +34,7 @@ def page_walk(result: PageWalk) -> StyledText:
             for level in result.levels
         )
     )
-    cells = []
+    cells: list[str] = []
     for level in result.levels:
         if level.pfn is not None:
             cells.append(f"pfn {level.pfn:<8x} {level.flags}".ljust(width + 2))
