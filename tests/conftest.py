@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,6 +12,7 @@ from tests.data import need
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 AMDPPM = "kernel-dumps/x64-19041.804-amdppm.dmp"
 

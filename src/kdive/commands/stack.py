@@ -14,11 +14,11 @@ from kdive.commands.results.stack import (
     Stack,
 )
 from kdive.commands.spec import Group, command
-from kdive.errors import CommandError, KdiveError
+from kdive.errors import CommandError
 from kdive.formats.buffer import Buffer
 from kdive.formats.kernel_dump.header import EXCEPTION_SIZE, ExceptionRecord, parse_exception
 from kdive.nt.status import describe_exception, status_name
-from kdive.session.crash import EXCEPTION_PARAMETERS, context_record, trap_frame_context
+from kdive.session.crash import context_record, crash_exception, trap_frame_context
 from kdive.targets.base import Capability
 
 if TYPE_CHECKING:
@@ -281,22 +281,6 @@ def exception_info(session: Session, record: ExceptionRecord) -> ExceptionInfo:
         record.parameters,
         describe_exception(record.code, record.parameters),
     )
-
-
-def crash_exception(session: Session) -> ExceptionRecord | None:
-    """The exception record behind the crash: in a bugcheck parameter, else in the dump header."""
-    dump = session.dump
-    if dump is None:
-        return None
-    header = dump.dump.header
-    number = EXCEPTION_PARAMETERS.get(header.bugcheck_code)
-    if number is not None:
-        try:
-            raw = session.memory.read(header.bugcheck_parameters[number - 1], EXCEPTION_SIZE)
-            return parse_exception(Buffer(raw, "exception record"), 0)
-        except KdiveError:
-            pass
-    return header.exception
 
 
 @command(

@@ -16,7 +16,6 @@ from kdive.symbols.types import (
     PrimitiveType,
     StructType,
     Type,
-    TypeReference,
     resolved,
 )
 from kdive.symbols.views import decode_scalar, find_member
