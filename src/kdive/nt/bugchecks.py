@@ -82,7 +82,9 @@ def bugcheck(code: int) -> Bugcheck:
     """Look a code up; one that is not known gets a name that says so."""
     found = _table().get(code) or _table().get(base_code(code))
     if found is None:
-        return Bugcheck(code, f"BUGCHECK_{code:X}", "This code is not in the table of known bugchecks.", ("",) * 4)
+        return Bugcheck(
+            code, f"BUGCHECK_{code:X}", "This code is not in the table of known bugchecks.", ("", "", "", "")
+        )
     name, meaning, parameters = found
     first, second, third, fourth = parameters.split("|")
     suffix = "_M" if code != base_code(code) and code not in _table() else ""

@@ -65,7 +65,7 @@ _FRAMEWORKS = frozenset(
         "clfs",
         "mup",
         "rdbss",
-        "wppRecorder".lower(),
+        "wpprecorder",
         "verifierext",
     }
 )
@@ -279,7 +279,8 @@ def _culprit(evidence: list[Evidence]) -> tuple[str, str, Confidence]:
         images[entry.module] = entry.image
     # max keeps the first of equals, and evidence is in order of strength and nearness.
     name = max(scores, key=lambda module: scores[module])
-    confidence = next(level for level, rank in _RANK.items() if rank == scores[name][0])
+    levels: dict[int, Confidence] = {rank: level for level, rank in _RANK.items()}
+    confidence = levels[scores[name][0]]
     return name, images[name], confidence
 
 
@@ -348,9 +349,11 @@ def _findings(
     if base in (0xE2, 0x1C8):
         notes.append("a person started this crash: look at what hung, not at the code that crashed")
     for address in (*parameters, fault or 0):
-        for entry in session.kernel.unloaded_modules:
-            if entry.start <= address < entry.end:
-                notes.append(f"{address:#x} lies where the unloaded driver {entry.name} was")
+        notes.extend(
+            f"{address:#x} lies where the unloaded driver {entry.name} was"
+            for entry in session.kernel.unloaded_modules
+            if entry.start <= address < entry.end
+        )
     if frames and any(frame.how == "scan" for frame in frames):
         notes.append("frames marked [scan] are guesses: the image that would tell is not at hand")
     dump = session.dump
