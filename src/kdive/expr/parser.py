@@ -263,16 +263,16 @@ class Parser:
         return Conditional(token.start, condition, yes, self._nested(self._conditional))
 
     def _binary(self, level: int) -> Node:
+        """Precedence climbing: take operators that bind at least as tightly as ``level``."""
         levels = _CPP_LEVELS if self._cpp else _MASM_LEVELS
-        if level == len(levels):
-            return self._unary()
-        left = self._binary(level + 1)
-        chained = False
+        left = self._unary()
+        relation_level = -1
         while True:
             token = self._peek_operator()
-            if token is None or token.text not in levels[level]:
+            found = next((index for index, names in enumerate(levels) if token is not None and token.text in names), -1)
+            if token is None or found < level:
                 return left
-            if chained and not self._cpp and token.text in _RELATIONS:
+            if relation_level == found and not self._cpp and token.text in _RELATIONS:
                 raise ExpressionError(
                     "relations cannot be chained",
                     text=self._text,
@@ -280,9 +280,9 @@ class Parser:
                     hint="write (a < b) and (b < c)",
                 )
             self._at = token.end
-            right = self._binary(level + 1)
+            right = self._binary(found + 1)
             left = Binary(token.start, "==" if token.text == "=" else token.text, left, right)
-            chained = token.text in _RELATIONS
+            relation_level = found if token.text in _RELATIONS else -1
 
     def _nested(self, parse: Callable[[], Node]) -> Node:
         self._depth += 1

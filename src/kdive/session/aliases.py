@@ -15,6 +15,8 @@ from kdive.errors import CommandError
 _BRACED = re.compile(r"\$\{(?:/([fdnv]):)?([^{}\s]+)\}")
 _UNTOUCHED = re.compile(r"\s*(as|aS|ad|al)\b")
 _MAX_PASSES = 16
+_SHIELD = "\0"
+"""Stands before a name that must not be replaced again."""
 _MAX_LENGTH = 1 << 20
 
 
@@ -68,7 +70,7 @@ class AliasTable:
         for _ in range(_MAX_PASSES):
             replaced = self._once(line, named)
             if replaced == line:
-                return line
+                return line.replace(_SHIELD, "")
             if len(replaced) > _MAX_LENGTH:
                 break
             line = replaced
@@ -80,7 +82,7 @@ class AliasTable:
             if switch == "v":
                 return match.group()
             if switch == "n":
-                return name
+                return _SHIELD + name
             if switch == "d":
                 return "1" if name in named else "0"
             if name in named:

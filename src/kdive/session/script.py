@@ -310,7 +310,8 @@ class Interpreter:
         try:
             for token in tokens:
                 self._variables = {**outer, name: token}
-                replaced = re.sub(rf"(?<![\w$]){re.escape(name)}(?!\w)", lambda _, word=token: word, body)
+                pattern = rf"\$\{{{re.escape(name)}\}}|(?<![\w$/:]){re.escape(name)}(?!\w)"
+                replaced = re.sub(pattern, lambda _, word=token: word, body)
                 if not self._pass(replaced, rest):
                     break
         finally:
