@@ -135,7 +135,7 @@ def analyze(session: Session) -> Analysis:
     parameters = header.bugcheck_parameters if header is not None else ()
     exception = crash_exception(session)
     context, how, frames = _stack(session)
-    fault = _fault_address(session, code, parameters, exception, context if how else None)
+    fault = _fault_address(session, code, parameters, exception, context if how else None, frames)
     touched = _touched(code, parameters, exception)
     evidence = _evidence(session, code, parameters, exception, fault, frames)
     culprit, image, confidence = _culprit(evidence)
@@ -190,6 +190,7 @@ def _fault_address(
     parameters: tuple[int, ...],
     exception: ExceptionRecord | None,
     context: RegisterContext | None,
+    frames: list[StackFrame],
 ) -> int | None:
     candidates = [
         parameter(FAULT_ADDRESS, code, parameters) if parameters else None,
@@ -198,7 +199,15 @@ def _fault_address(
     ]
     known = [value for value in candidates if value]
     inside = next((value for value in known if session.engine.module_at(value) is not None), None)
-    return inside if inside is not None else next(iter(known), None)
+    if inside is None and not known:
+        # No address is recorded: the first frame behind the bugcheck's own is where it was noticed.
+        return next((frame.ip for frame in frames if not _is_bugcheck_frame(session, frame)), None)
+    return inside if inside is not None else known[0]
+
+
+def _is_bugcheck_frame(session: Session, frame: StackFrame) -> bool:
+    name = session.engine.name_of(frame.ip) or ""
+    return frame.how == "context" or name.startswith(("nt!KeBugCheck", "nt!KiBugCheck"))
 
 
 def _touched(code: int, parameters: tuple[int, ...], exception: ExceptionRecord | None) -> int | None:

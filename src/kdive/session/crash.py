@@ -14,6 +14,8 @@ from kdive.formats.kernel_dump.header import EXCEPTION_SIZE, parse_exception
 from kdive.nt.bugchecks import CONTEXT, EXCEPTION_RECORD, TRAP_FRAME, parameter
 from kdive.nt.processors import crash_processor, processor_context
 
+_BREAKPOINT = 0x80000003
+
 if TYPE_CHECKING:
     from kdive.arch.context import RegisterContext
     from kdive.formats.kernel_dump.header import ExceptionRecord
@@ -100,4 +102,8 @@ def crash_exception(session: Session) -> ExceptionRecord | None:
             return parse_exception(Buffer(raw, "exception record", address), 0)
         except KdiveError:
             pass
-    return header.exception
+    record = header.exception
+    if record is None or record.code != _BREAKPOINT:
+        return record
+    # KeBugCheckEx itself is recorded as a breakpoint: that is where the dump was taken, not what went wrong.
+    return None if header.bugcheck_code else record
