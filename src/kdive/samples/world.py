@@ -1,7 +1,7 @@
 """A small NT-shaped system that has just crashed.
 
-A worker thread of the System process sends a request to the driver ``faulty.sys``, which follows a null pointer at raised
-IRQL: bugcheck 0xD1. There are two drivers, three processes with address spaces of their own, page tables for all of it,
+A worker thread of the System process sends a request to the driver ``faulty.sys``, which follows a null pointer at
+raised IRQL: bugcheck 0xD1. There are two drivers, three processes with address spaces of their own, page tables for all of it,
 and code whose unwind data is right, so that the stack unwinds through the exception down to the thread's start.
 """
 

@@ -83,7 +83,8 @@ def exception_context(session: Session) -> tuple[RegisterContext, str] | None:
             own = processor_context(session.kernel, crash_processor(session.kernel))
         except KdiveError:
             own = context
-        recorded = header.exception is not None and header.exception.address == context.ip
+        record = crash_exception(session)
+        recorded = record is not None and record.address == context.ip
         if recorded or own.ip != context.ip:
             return context, "the context in the dump header"
     return None
