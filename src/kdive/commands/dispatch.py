@@ -41,12 +41,14 @@ class Outcome:
         error: What ended the line early.
         not_run: The commands after the failing one, as typed.
         quit: The line asked to leave.
+        failed: The command that failed, as typed; the whole line if the line itself is wrong.
     """
 
     results: list[tuple[str, Any]] = field(default_factory=list[tuple[str, Any]])
     error: KdiveError | None = None
     not_run: str = ""
     quit: bool = False
+    failed: str = ""
 
 
 class QuitRequest(Exception):  # noqa: N818 (not an error)
@@ -71,6 +73,7 @@ class Dispatcher:
         self._render = render
         self._capture: list[str] | None = None
         self._interpreter = Interpreter(self)
+        self._running = ""
 
     # --- the interpreter's host ------------------------------------------------------------------------------------
 
@@ -123,6 +126,7 @@ class Dispatcher:
 
     def execute(self, command: str) -> None:
         """Run one command."""
+        self._running = command
         self.session.cancel.check()
         spec, name, arguments = self.resolve(command)
         missing = [need for need in spec.needs if need not in self.session.target.capabilities]
@@ -154,10 +158,13 @@ class Dispatcher:
         except LineAborted as aborted:
             outcome.error = aborted.error
             outcome.not_run = aborted.not_run
+            outcome.failed = self._running
         except KdiveError as error:
             outcome.error = error
+            outcome.failed = line
         except RecursionError:
             outcome.error = CommandError("the line is nested too deep")
+            outcome.failed = line
         finally:
             self._emit = outer
         return outcome

@@ -35,6 +35,11 @@ class Transcript:
         self._file, self._path = file, path
         return path
 
+    @property
+    def active(self) -> bool:
+        """Whether a log is open."""
+        return self._file is not None
+
     def write(self, text: str) -> None:
         """Add a text, if a log is open."""
         if self._file is not None:

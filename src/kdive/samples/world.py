@@ -1,8 +1,8 @@
 """A small NT-shaped system that has just crashed.
 
 A worker thread of the System process sends a request to the driver ``faulty.sys``, which follows a null pointer at
-raised IRQL: bugcheck 0xD1. There are two drivers, three processes with address spaces of their own, page tables for all of it,
-and code whose unwind data is right, so that the stack unwinds through the exception down to the thread's start.
+raised IRQL: bugcheck 0xD1. There are three processes with address spaces of their own, page tables for all of it, and
+code whose unwind data is right, so that the stack unwinds through the exception down to the thread's start.
 """
 
 from __future__ import annotations

@@ -1,0 +1,109 @@
+"""From options to an open session."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kdive.errors import TargetError, UnsupportedError, UsageError
+from kdive.options import AVAILABLE_BACKENDS, BACKENDS
+
+if TYPE_CHECKING:
+    from kdive.session.session import Session
+
+
+@dataclass(frozen=True)
+class SymbolRequest:
+    """Where symbols come from.
+
+    Attributes:
+        path: WinDbg symbol path, None for the default.
+        append: Path elements to add.
+        servers: Symbol servers to add.
+        isf: Folders with ISF files.
+        sources: Source roots.
+        offline: Never use the network.
+    """
+
+    path: str | None = None
+    append: tuple[str, ...] = ()
+    servers: tuple[str, ...] = ()
+    isf: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    offline: bool = False
+
+
+@dataclass(frozen=True)
+class OpenRequest:
+    """What to open.
+
+    Attributes:
+        backend: Way to reach the target.
+        connect: Where it is.
+        key: KDNET key.
+        symbols: Where symbols come from.
+    """
+
+    backend: str
+    connect: str | None = None
+    key: str | None = None
+    symbols: SymbolRequest = SymbolRequest()
+
+    def check(self) -> None:
+        """Look at the arguments without opening anything.
+
+        Raises:
+            UsageError: They contradict each other, or one is missing.
+            UnsupportedError: The backend is not in this release.
+        """
+        if self.backend not in BACKENDS:
+            raise UsageError(f"no backend {self.backend!r}", hint=f"backends: {', '.join(BACKENDS)}")
+        if self.key is not None and self.backend != "kdnet":
+            raise UsageError("a key belongs to the kdnet backend only")
+        if self.backend == "kdnet" and self.key is None:
+            raise UsageError("the kdnet backend needs a key")
+        if self.backend == "memory" and self.connect is not None:
+            raise UsageError("the memory backend takes no address")
+        if self.backend == "dump" and not self.connect:
+            raise UsageError("the dump backend needs the path of a dump file")
+        if self.backend not in AVAILABLE_BACKENDS:
+            raise UnsupportedError(
+                f"the {self.backend} backend is not in this release",
+                hint=f"available: {', '.join(AVAILABLE_BACKENDS)}; live targets over KD, KDNET and GDB come later",
+            )
+
+
+def open_session(request: OpenRequest) -> Session:
+    """Open a target and a session on it. Runs on the owner thread.
+
+    Raises:
+        KdiveError: The target cannot be opened.
+    """
+    request.check()
+    from kdive.session.session import Session, SessionOptions
+    from kdive.targets.dump import open_dump
+
+    path = Path(request.connect or "").expanduser()
+    if path.is_dir():
+        raise TargetError("a folder is not a dump file", where=str(path))
+    try:
+        target = open_dump(path)
+    except OSError as error:
+        raise TargetError(f"cannot open: {error.strerror or error}", where=str(path)) from error
+    symbols = request.symbols
+    options = SessionOptions(
+        symbol_path=symbols.path,
+        isf_directories=tuple(Path(folder).expanduser() for folder in symbols.isf),
+        offline=symbols.offline,
+        source_path=";".join(symbols.sources),
+    )
+    if symbols.append or symbols.servers:
+        servers = [f"srv*{options.cache / 'symbols'}*{server}" for server in symbols.servers]
+        whole = ";".join(part for part in (options.effective_symbol_path, *symbols.append, *servers) if part)
+        options = SessionOptions(whole, options.isf_directories, options.offline, options.source_path)
+    try:
+        return Session(target, options)
+    except BaseException:
+        target.close()
+        raise
