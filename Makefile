@@ -11,6 +11,7 @@ $(VENV)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV) || { echo "python3-venv is missing: apt-get install -y python3-venv"; exit 1; }
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable . --group dev
+	$(BIN)/python -m compileall -q src
 	touch $@
 
 demo: setup

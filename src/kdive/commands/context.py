@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import TYPE_CHECKING
 
 from kdive.errors import UsageError
-from kdive.expr.evaluator import evaluate, evaluate_prefix
-from kdive.expr.ranges import parse_range
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,19 +51,26 @@ class CommandContext:
 
     def evaluate(self, text: str) -> int:
         """Evaluate a whole argument text to a number."""
-        return evaluate(text, self.scope).number
+        return self.value(text).number
 
     def value(self, text: str) -> Value:
         """Evaluate a whole argument text to a typed value."""
+        # The expression language is imported when the first expression is met: many commands need none.
+        from kdive.expr.evaluator import evaluate
+
         return evaluate(text, self.scope)
 
     def take(self, text: str) -> tuple[int, str]:
         """Evaluate the expression at the start of the arguments; return its number and the rest."""
+        from kdive.expr.evaluator import evaluate_prefix
+
         value, rest = evaluate_prefix(text, self.scope)
         return value.number, rest.strip()
 
     def range(self, text: str, element_size: int, default_count: int) -> AddressRange:
         """Parse an address range at the start of the arguments."""
+        from kdive.expr.ranges import parse_range
+
         return parse_range(text, self.scope, element_size, default_count)
 
     def name_of(self, address: int) -> str | None:
@@ -83,6 +87,8 @@ class CommandContext:
         Raises:
             UsageError: A quote is not closed.
         """
+        import shlex
+
         lexer = shlex.shlex(text, posix=True, punctuation_chars="")
         lexer.whitespace_split = True
         lexer.quotes = '"'

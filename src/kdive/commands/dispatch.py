@@ -6,7 +6,6 @@ flow; the dispatcher finds each command, checks that the target can do it, calls
 
 from __future__ import annotations
 
-import difflib
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +15,6 @@ from kdive.commands.context import CommandContext
 from kdive.commands.registry import Registry
 from kdive.commands.transcript import Transcript
 from kdive.errors import CapabilityError, CommandError, KdiveError
-from kdive.expr.evaluator import evaluate
 from kdive.session.evaluation import SessionScope
 from kdive.session.script import Interpreter, LineAborted
 
@@ -89,6 +87,8 @@ class Dispatcher:
 
     def evaluate(self, expression: str) -> Value:
         """Evaluate a condition."""
+        from kdive.expr.evaluator import evaluate
+
         return evaluate(expression, self.scope)
 
     def write(self, text: str) -> None:
@@ -196,6 +196,8 @@ class Dispatcher:
             if spec is not None and spec.glued:
                 return spec, word[:length], text[length:].strip()
         first = text.split(None, 1)[0] if text else ""
+        import difflib
+
         near = difflib.get_close_matches(first, self.registry.names(), n=4, cutoff=0.55)
         hint = f"did you mean {', '.join(near)}?" if near else "help lists the commands"
         raise CommandError(f"unknown command {first!r}", hint=hint)

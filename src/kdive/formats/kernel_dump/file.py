@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from kdive.errors import FormatError, TargetError, UnsupportedError
 from kdive.formats.buffer import Buffer
-from kdive.formats.kernel_dump.dump32 import Dump32, parse_dump32
 from kdive.formats.kernel_dump.header import (
     DUMP_TYPE_NAMES,
     FILLER32,
@@ -30,6 +29,8 @@ from kdive.formats.kernel_dump.triage import TriageBlock, parse_triage
 
 if TYPE_CHECKING:
     import os
+
+    from kdive.formats.kernel_dump.dump32 import Dump32
 
 _SECONDARY_SEARCH = 0x10000
 _OTHER_FORMATS = {
@@ -149,6 +150,8 @@ class KernelDump:
 
 
 def _describe32(buffer: Buffer) -> str:
+    from kdive.formats.kernel_dump.dump32 import parse_dump32
+
     dump = parse_dump32(buffer)
     text = (
         f"32-bit kernel dumps are not supported: {dump.machine_name} build {dump.build & 0xFFFF}, "
@@ -194,4 +197,6 @@ def open_dump32_file(path: str | os.PathLike[str]) -> Dump32:
     buffer = Buffer(_map_file(where), where.name)
     if bytes(buffer.view[:8]) != b"PAGEDUMP":
         raise FormatError("not a 32-bit kernel dump", where=str(where))
+    from kdive.formats.kernel_dump.dump32 import parse_dump32
+
     return parse_dump32(buffer)
