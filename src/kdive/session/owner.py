@@ -136,6 +136,12 @@ class Owner:
             job.cancel()
             return job.wait()
 
+    def interrupt(self) -> None:
+        """Cancel the job that is running, if there is one."""
+        running = self._running
+        if running is not None:
+            running.cancel()
+
     def open(self, opener: Callable[[], Session], timeout: float | None = None) -> Session:
         """Open a session on the owner thread.
 

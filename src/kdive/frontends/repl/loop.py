@@ -1,0 +1,115 @@
+"""The prompt: reading lines and running them on the owner thread."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import sys
+from typing import TYPE_CHECKING, Any, Protocol
+
+from kdive.directories import state_directory
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kdive.frontends.shell import Shell
+    from kdive.session.owner import Owner
+
+
+class Writer(Protocol):
+    """Shows what a typed line gives."""
+
+    def run_typed(self, shell: Shell, line: str) -> Any:
+        """Run a line and show its results; returns the outcome."""
+        ...
+
+
+def run_repl(owner: Owner, shell: Shell, writer: Writer, *, plain: bool) -> int:
+    """Read and run lines until the user leaves; return the exit status."""
+    if plain or not sys.stdin.isatty():
+        return _plain(owner, shell, writer)
+    return _interactive(owner, shell, writer)
+
+
+def run_line(owner: Owner, shell: Shell, writer: Writer, line: str) -> bool:
+    """Run a line on the owner thread; Ctrl+C cancels it. Returns whether to go on."""
+    if not line.strip():
+        return True
+    with _interrupt_cancels(owner):
+        outcome = owner.call(lambda: writer.run_typed(shell, line))
+    return not outcome.quit
+
+
+@contextlib.contextmanager
+def _interrupt_cancels(owner: Owner) -> Iterator[None]:
+    """While a command runs, Ctrl+C cancels it instead of ending the program."""
+    try:
+        before = signal.signal(signal.SIGINT, lambda *_: owner.interrupt())
+    except ValueError:
+        # Not on the main thread (as in tests): the caller cancels by other means.
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _plain(owner: Owner, shell: Shell, writer: Writer) -> int:
+    """Lines from a pipe, or a terminal without editing."""
+    prompt = sys.stdin.isatty()
+    while True:
+        if prompt:
+            sys.stdout.write(shell.prompt)
+            sys.stdout.flush()
+        try:
+            line = sys.stdin.readline()
+        except KeyboardInterrupt:
+            sys.stdout.write("\n")
+            continue
+        if not line:
+            return 0
+        if not run_line(owner, shell, writer, line.rstrip("\r\n")):
+            return 0
+
+
+def _interactive(owner: Owner, shell: Shell, writer: Writer) -> int:
+    prompt = make_prompt(owner, shell)
+    while True:
+        try:
+            line = prompt.prompt(shell.prompt)
+        except KeyboardInterrupt:
+            continue
+        except EOFError:
+            return 0
+        if not run_line(owner, shell, writer, line):
+            return 0
+
+
+def make_prompt(owner: Owner, shell: Shell, **options: Any) -> Any:
+    """Make the line editor: history, completion, colour.
+
+    Args:
+        owner: Completion asks the session on its thread.
+        shell: What lines run through.
+        options: Passed to ``PromptSession`` (tests give their own input and output).
+    """
+    from prompt_toolkit import PromptSession
+    from prompt_toolkit.history import FileHistory, InMemoryHistory
+
+    from kdive.frontends.repl.completion import CommandCompleter
+    from kdive.frontends.repl.lexer import CommandLexer
+
+    history: Any = InMemoryHistory()
+    with contextlib.suppress(OSError):
+        folder = state_directory()
+        folder.mkdir(parents=True, exist_ok=True)
+        history = FileHistory(str(folder / "history"))
+    return PromptSession[str](
+        history=history,
+        completer=CommandCompleter(owner, shell),
+        complete_while_typing=False,
+        lexer=CommandLexer(),
+        enable_history_search=True,
+        **options,
+    )
