@@ -45,3 +45,8 @@ def open_session(cache: Path) -> Callable[..., Session]:
         return Session(open_dump(path), options)
 
     return opened
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """``--update-golden`` rewrites the golden texts; look at the difference before committing it."""
+    parser.addoption("--update-golden", action="store_true", help="rewrite the golden texts")

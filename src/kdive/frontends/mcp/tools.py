@@ -27,21 +27,29 @@ if TYPE_CHECKING:
 
 COMMAND_DEADLINE = 60.0
 CLOSE_DEADLINE = 5.0
-RUN_CONTROL = frozenset(["g", "gh", "gn", "gu", "p", "pa", "pc", "pt", "ph", "ta", "tc", "tt", "th", "gu", "wt", ".reboot", ".crash"])
+RUN_CONTROL = frozenset(
+    ("g", "gh", "gn", "gu", "p", "pa", "pc", "pt", "ph", "ta", "tc", "tt", "th", "wt", ".reboot", ".crash")
+)
 NO_SESSION = "no debugger session is active; call open to attach"
 OPENING = "a debugger session is still opening; retry shortly"
 BUSY = "a debugger session is already active or opening"
 
-INSTRUCTIONS = """\
-kdive is a Windows kernel debugger that speaks WinDbg's command language. `open` opens a crash dump; `command` runs any \
-debugger command line and is the whole debugger: `help` lists the commands, `help k` explains one, several commands may be \
-parted by `;`. Start with `!analyze -v`: it names the bugcheck, the faulting instruction and the driver to blame, with the \
-evidence. Then `k` (stack; frames marked [scan] are guesses), `.ecxr` (registers at the exception), `lm`, `lmvm <module>` \
-(symbols: what was used and what is missing), `!process -1 7`, `dt nt!_TYPE <address>`. `status` is cheap and tells where \
-the target stands. A dump is always halted: commands that run the target are refused. Addresses in JSON are hex strings. \
-Numbers in commands are hexadecimal unless written 0n10. A command that fails ends its line; the result says what was not \
-run. Before calling open, ask the user which dump file to open instead of guessing. `close` frees the session slot.\
-"""
+INSTRUCTIONS = " ".join(
+    (
+        "kdive is a Windows kernel debugger that speaks WinDbg's command language.",
+        "`open` opens a crash dump; `command` runs any debugger command line and is the whole debugger:",
+        "`help` lists the commands, `help k` explains one, several commands may be parted by `;`.",
+        "Start with `!analyze -v`: it names the bugcheck, the faulting instruction and the driver to blame,",
+        "with the evidence. Then `k` (stack; frames marked [scan] are guesses), `.ecxr` (registers at the exception),",
+        "`lm`, `lmvm <module>` (symbols: what was used and what is missing), `!process -1 7`,",
+        "`dt nt!_TYPE <address>`. `status` is cheap and tells where the target stands.",
+        "A dump is always halted: commands that run the target are refused.",
+        "Addresses in JSON are hex strings. Numbers in commands are hexadecimal unless written 0n10.",
+        "A command that fails ends its line; the result says what was not run.",
+        "Before calling open, ask the user which dump file to open instead of guessing.",
+        "`close` frees the session slot.",
+    )
+)
 
 
 class ArgumentError(Exception):
@@ -124,8 +132,8 @@ TOOLS = (
     Tool(
         "open",
         "Open a target",
-        "Open a target; this release opens crash dumps (backend `dump`, connect = the file's path). Fails while another "
-        "session is active.",
+        "Open a target; this release opens crash dumps (backend `dump`, connect = the file's path). Fails while "
+        "another session is active.",
         {
             "backend": {"type": "string", "enum": ["kd", "kdnet", "gdb", "memory", "dump"]},
             "connect": {"type": "string", "description": "the path of the dump file"},

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from kdive.directories import state_directory
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator
+    from types import FrameType
 
     from kdive.frontends.shell import Shell
     from kdive.session.owner import Owner
@@ -41,10 +42,15 @@ def run_line(owner: Owner, shell: Shell, writer: Writer, line: str) -> bool:
 
 
 @contextlib.contextmanager
-def _interrupt_cancels(owner: Owner) -> Iterator[None]:
+def _interrupt_cancels(owner: Owner) -> Generator[None]:
     """While a command runs, Ctrl+C cancels it instead of ending the program."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        del number, frame
+        owner.interrupt()
+
     try:
-        before = signal.signal(signal.SIGINT, lambda *_: owner.interrupt())
+        before = signal.signal(signal.SIGINT, interrupt)
     except ValueError:
         # Not on the main thread (as in tests): the caller cancels by other means.
         yield
