@@ -18,6 +18,7 @@ import re
 import struct
 import sys
 import tempfile
+import zlib
 from bisect import bisect_left, bisect_right
 from functools import cached_property
 from pathlib import Path
@@ -42,7 +43,7 @@ from kdive.symbols.types import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-INDEX_VERSION = 2
+INDEX_VERSION = 3
 _MAGIC = b"KDIVEISF"
 _HEAD = struct.Struct("<8sII")
 _MAX_TEXT = 512 << 20
@@ -65,8 +66,6 @@ def decompress_isf(path: Path) -> bytes:
             text = stream.decompress(raw, _MAX_TEXT)
             finished = stream.eof
         elif path.suffix == ".gz":
-            import zlib
-
             inflater = zlib.decompressobj(31)
             text = inflater.decompress(raw, _MAX_TEXT)
             finished = inflater.eof
@@ -155,7 +154,13 @@ def build_index(document: dict[str, Any], source: str) -> bytes:
         table[key] = [len(body), len(data)]
         body += data
     header = json.dumps(
-        {"base_types": document["base_types"], "metadata": document["metadata"], "sections": table, "source": source}
+        {
+            "base_types": document["base_types"],
+            "metadata": document["metadata"],
+            "sections": table,
+            "source": source,
+            "checksum": zlib.crc32(body),
+        }
     ).encode()
     header += b" " * (-(len(header) + _HEAD.size) % 8)
     return _HEAD.pack(_MAGIC, INDEX_VERSION, len(header)) + header + bytes(body)
@@ -200,6 +205,8 @@ class IsfSymbols(ModuleSymbols):
             header = json.loads(bytes(view[_HEAD.size : _HEAD.size + size]))
             table: Mapping[str, list[int]] = header["sections"]
             body = view[_HEAD.size + size :]
+            if zlib.crc32(body) != header["checksum"]:
+                raise FormatError("the symbol index is torn: its checksum is wrong", where=path)
             parts = {key: body[start : start + length] for key, (start, length) in table.items()}
             if any(len(parts[key]) != table[key][1] for key in table):
                 raise FormatError("the symbol index is cut short", where=path)
@@ -283,7 +290,8 @@ class IsfSymbols(ModuleSymbols):
     def search_types(self, pattern: str) -> Iterator[tuple[str, int]]:
         """See :meth:`ModuleSymbols.search_types`."""
         for index, name in self._match(self._type_names, self._type_name_offsets, pattern):
-            yield name, int(self._body(index).get("size", 0))
+            size = self._body(index).get("size", 0)
+            yield name, size if isinstance(size, int) else 0
 
     def type_of(self, name: str) -> Type | None:
         """See :meth:`ModuleSymbols.type_of`."""
