@@ -37,8 +37,7 @@ def exercise(path: Path, cache: Path) -> None:
     """Open a dump and run what a person would; only our own errors may come out."""
     try:
         session = Session(open_dump(path), SessionOptions(symbol_path="", offline=True, cache=cache))
-    except KdiveError as error:
-        assert str(error)
+    except KdiveError:
         return
     renderer = TextRenderer()
     dispatcher = Dispatcher(session, lambda _, result: renderer.plain(result), renderer.plain)
@@ -113,7 +112,10 @@ def test_torn_symbol_indexes_are_made_again(tmp_path: Path) -> None:
     (index,) = cache.iterdir()
     whole = index.read_bytes()
     for seed in range(40):
-        index.write_bytes(mutate(whole, seed, 512) if seed % 2 else whole[: len(whole) * seed // 40])
+        # Replaced, not rewritten: the one before is still mapped.
+        torn = tmp_path / "torn"
+        torn.write_bytes(mutate(whole, seed, 512) if seed % 2 else whole[: len(whole) * seed // 40])
+        torn.replace(index)
         with contextlib.suppress(KdiveError):
             again = open_isf(place, cache)
             again.lookup("KeBugCheckEx")

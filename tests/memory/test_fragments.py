@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,7 +24,7 @@ def test_reads_equal_those_of_a_dictionary(parts: list[tuple[int, bytes]], addre
     found = {at + index: byte for at, data in memory.read_available(address, size) for index, byte in enumerate(data)}
     assert found == {at: byte for at, byte in plain.items() if address <= at < address + size}
     runs = memory.read_available(address, size)
-    assert all(a + len(data) < b for (a, data), (b, _) in zip(runs, runs[1:], strict=False))
+    assert all(a + len(data) < b for (a, data), (b, _) in itertools.pairwise(runs))
     covered = {at for region in memory.regions() for at in range(region.start, region.end)}
     assert covered == set(plain)
 
