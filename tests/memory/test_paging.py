@@ -37,7 +37,7 @@ class Physical(Memory):
         return out
 
     def reason(self, address: int) -> str:
-        return "absent"
+        return f"{address:#x} is absent"
 
 
 def plain_walk(memory: Memory, root: int, address: int, levels: int) -> int | None:

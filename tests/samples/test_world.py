@@ -103,14 +103,15 @@ GOLDEN_LINES = {
     "vertarget": ".time; .bugcheck; .lastevent; status; capabilities; .effmach",
     "stack": "k; kn 3; kb 2; kf 3; kv 4; .frame 3; .frame /r 4; r rip, rsp; r; .cxr; .trap",
     "modules": "lm t; lmvm faulty; !lmi faulty; !dh faulty; lm m nt*; lm a rip",
-    "memory": "db rip L20; dw rip L8; dd rip L8; dq rsp L4; dc nt!NtBuildLab L4; da nt!NtBuildLab; dps rsp L4; dpa rsp L2;"
-    " dpp rsp L2; dyb rip L4; df rip L4; dD rip L2; dW rip L4; dl nt!PsLoadedModuleList 3; ds rsp L1",
+    "memory": "db rip L20; dw rip L8; dd rip L8; dq rsp L4; dc nt!NtBuildLab L4; da nt!NtBuildLab; dps rsp L4;"
+    " dpa rsp L2; dpp rsp L2; dyb rip L4; df rip L4; dD rip L2; dW rip L4; dl nt!PsLoadedModuleList 3; ds rsp L1",
     "search": 's -b nt L4000 48 81 ec; s -q rsp L200 nt!KiPageFault+c; c rip L8 rip+1; s -a nt L4000 "kdive"',
     "code": "u rip L3; ub faulty!DispatchRequest+9 L2; uf faulty!ReadDeviceRegister; # call nt!KiPageFault L20",
     "symbols": "x nt!*Bug*; ln rip+2; ln nt!PsLoadedModuleList",
     "types": "dt nt!_LIST_ENTRY; dt nt!_EPROCESS; dt nt!_KTHREAD_STATE; dt nt!_*KLDR*; dt -r1 nt!_ETHREAD Cid;"
     " dt nt!_UNICODE_STRING poi(nt!PsLoadedModuleList)+58; ?? sizeof(nt!_EPROCESS)",
-    "expressions": "? 1+2; ? poi(rsp); ?? @$proc->UniqueProcessId; .formats 0n65; n 10; ? 10; n 16; set $here rip; ? $here",
+    "expressions": "? 1+2; ? poi(rsp); ?? @$proc->UniqueProcessId; .formats 0n65; n 10; ? 10; n 16;"
+    " set $here rip; ? $here",
     "control": '.echo hello; .printf "%p %y\\n", rip, rip; .for (r $t0=0; @$t0<2; r $t0=@$t0+1) { .echo pass };'
     "\nas say .echo\nal; say it; ad say; al; .foreach (x {.echo a b}) { .echo <x> }; j 1 .echo yes ; .echo no",
     "iteration": '!for_each_module ".echo @#ModuleName @#Base"; !for_each_process ".echo @#Process";'

@@ -8,7 +8,6 @@ call :meth:`Fetcher.wait`.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import queue
 import tempfile
@@ -107,6 +106,8 @@ class Fetcher:
                 cancel.check()
 
     def _marker(self, request: _Request) -> Path:
+        import hashlib
+
         return self._negative / hashlib.sha256(request.url.encode()).hexdigest()[:32]
 
     def _known_missing(self, request: _Request) -> bool:
@@ -129,9 +130,7 @@ class Fetcher:
 
     def _fetch(self, request: _Request) -> str:
         import socket
-        import urllib.error
         import urllib.parse
-        import urllib.request
 
         server = request.server
         if self._failures.get(server, 0) >= _MAX_FAILURES:
@@ -141,7 +140,18 @@ class Fetcher:
         try:
             # urllib has one timeout for everything; a probe of its own keeps the connect deadline short.
             socket.create_connection((parts.hostname or "", port), timeout=self._deadline).close()
-            query = urllib.request.Request(request.url, headers={"User-Agent": "Microsoft-Symbol-Server/10.0"})
+            return self._download(request)
+        except OSError as error:
+            self._failures[server] = self._failures.get(server, 0) + 1
+            return f"{request.url}: {error}"
+
+    def _download(self, request: _Request) -> str:
+        # Imported only once a server has answered: where there is no network, nothing is paid for it.
+        import urllib.error
+        import urllib.request
+
+        query = urllib.request.Request(request.url, headers={"User-Agent": "Microsoft-Symbol-Server/10.0"})
+        try:
             with urllib.request.urlopen(query, timeout=READ_DEADLINE) as answer:
                 return self._store(request, answer)
         except urllib.error.HTTPError as error:
@@ -151,9 +161,6 @@ class Fetcher:
                     self._marker(request).touch()
                 return f"{request.url}: not on the server"
             return f"{request.url}: HTTP {error.code}"
-        except OSError as error:
-            self._failures[server] = self._failures.get(server, 0) + 1
-            return f"{request.url}: {error}"
 
     def _store(self, request: _Request, answer: Any) -> str:
         read = answer.read
