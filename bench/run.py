@@ -3,8 +3,8 @@
 Usage: python bench/run.py
 
 The peer gets a virtual environment of its own. Both run with the network removed where ``unshare`` may do that: the
-peer waits for its symbol server otherwise. Real data is read from ``../shared/data`` or ``KDIVE_TEST_DATA``; without it the
-sample dump serves.
+peer waits for its symbol server otherwise. Real data is read from ``../shared/data`` or ``KDIVE_TEST_DATA``; without
+it the sample dump serves.
 """
 
 from __future__ import annotations

@@ -31,7 +31,8 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, 
 
 
 def test_version_imports_next_to_nothing() -> None:
-    code = "import sys; from kdive.cli import main; main(['--version']); print(len([m for m in sys.modules if 'kdive' in m]))"
+    counted = "print(len([name for name in sys.modules if 'kdive' in name]))"
+    code = f"import sys; from kdive.cli import main; main(['--version']); {counted}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     version, count = done.stdout.split("\n")[:2]
     assert version == f"kdive {__version__}"
