@@ -270,6 +270,8 @@ class Kernel:
         if self.triage is not None:
             return [UnloadedModule(entry.name, entry.start, entry.end, None) for entry in self.triage.unloaded]
         try:
-            return read_unloaded_modules(self)
+            table = self.memory.u64(self.symbol("MmUnloadedDrivers"))
+            last = self.memory.u32(self.symbol("MmLastUnloadedDriver"))
+            return read_unloaded_modules(self.memory, table, last)
         except (MemoryAccessError, SymbolNotFoundError):
             return []
