@@ -134,7 +134,7 @@ class _Walker:
             if not innermost and not frame.note.startswith("machine"):
                 raise NoUnwindDataError(f"{module.name} has no unwind data for {frame.ip:#x}")
             return self._leaf_amd64(frame.context)
-        unwinder = Unwinder(self._host.memory, module.read_image, module.base)
+        unwinder = Unwinder(self._host.memory, module.read_image, module.base, pdata)
         context, machine = unwinder.step(frame.context, function)
         return context, "machine frame" if machine else ""
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 ENTRY_SIZE = 12
 MAX_CHAIN = 32
 _FLAG_CHAINED = 4
+_INDIRECT = 1
 _RSP = 4
 
 PUSH_NONVOL, ALLOC_LARGE, ALLOC_SMALL, SET_FPREG, SAVE_NONVOL, SAVE_NONVOL_FAR = 0, 1, 2, 3, 4, 5
@@ -94,6 +95,22 @@ def find_function(pdata: bytes, rva: int) -> RuntimeFunction | None:
         return None
     begin, end, unwind = words[3 * low - 3], words[3 * low - 2], words[3 * low - 1]
     return RuntimeFunction(begin, end, unwind) if begin <= rva < end else None
+
+
+def resolve_indirect(read: Callable[[int, int], bytes], function: RuntimeFunction) -> RuntimeFunction:
+    """Follow an entry that stands for another one: an odd unwind RVA is that of a ``RUNTIME_FUNCTION``.
+
+    Raises:
+        FormatError: The entry is not in the image, or entries stand for each other without end.
+    """
+    for _ in range(MAX_CHAIN):
+        if not function.unwind & _INDIRECT:
+            return function
+        raw = read(function.unwind & ~_INDIRECT, ENTRY_SIZE)
+        if len(raw) < ENTRY_SIZE:
+            raise FormatError("a function table entry is not in the image", offset=function.unwind)
+        function = RuntimeFunction(*(int.from_bytes(raw[place : place + 4], "little") for place in (0, 4, 8)))
+    raise FormatError(f"function table entries stand for each other more than {MAX_CHAIN} times")
 
 
 def parse_unwind_info(read: Callable[[int, int], bytes], rva: int) -> UnwindInfo:
@@ -174,12 +191,15 @@ class Unwinder:
         memory: Where the stack lies.
         read: Returns image bytes by RVA.
         base: Load address of the image.
+        pdata: The image's function table. With it a jump to another part of the same function is told from a tail
+            call; without it every jump out of the part counts as the end of an epilogue.
     """
 
-    def __init__(self, memory: Memory, read: Callable[[int, int], bytes], base: int) -> None:
+    def __init__(self, memory: Memory, read: Callable[[int, int], bytes], base: int, pdata: bytes = b"") -> None:
         self._memory = memory
         self._read = read
         self._base = base
+        self._pdata = pdata
 
     def _word(self, address: int) -> int:
         return self._memory.u64(address & MASK64)
@@ -189,21 +209,30 @@ class Unwinder:
 
         Raises:
             MemoryAccessError: The stack is not readable where it must be.
-            FormatError: The unwind data is wrong.
+            FormatError: The unwind data is wrong, or names a register that the context lacks.
         """
+        try:
+            return self._step(context, function)
+        except KeyError as error:
+            raise FormatError(f"the unwind data needs register {error.args[0]}, which is not known") from None
+
+    def _step(self, context: RegisterContext, function: RuntimeFunction) -> tuple[RegisterContext, bool]:
         state = context.copy()
         values = state.values
         rip = values["rip"]
+        function = resolve_indirect(self._read, function)
         info = parse_unwind_info(self._read, function.unwind)
         offset = rip - self._base - function.begin
-        if offset >= info.prologue_size and self._unwind_epilogue(state, function, info):
+        # A return address may lie just behind its function, where another one's code begins.
+        inside = offset < function.end - function.begin
+        if inside and offset >= info.prologue_size and self._unwind_epilogue(state, function, info):
             return state, False
         machine = False
         for depth in range(MAX_CHAIN):
             machine |= self._apply(values, info, offset if depth == 0 else None)
             if info.chained is None:
                 break
-            function = info.chained
+            function = resolve_indirect(self._read, info.chained)
             info = parse_unwind_info(self._read, function.unwind)
         else:
             raise FormatError(f"unwind information is chained more than {MAX_CHAIN} times")
@@ -252,7 +281,7 @@ class Unwinder:
         An epilogue is ``add rsp, n`` or ``lea rsp, [fp + n]``, then pops, then ``ret`` or a jump out of the function.
         """
         rva = state.values["rip"] - self._base
-        if info.version == 2 and info.epilogues:
+        if info.version == 2:
             inside = any(function.end - start <= rva < function.end - start + size for start, size in info.epilogues)
             if not inside:
                 return False
@@ -295,11 +324,10 @@ class Unwinder:
                 return 7
         return 0
 
-    @staticmethod
-    def _leaves(code: bytes, at: int, rva: int, function: RuntimeFunction) -> bool:
+    def _leaves(self, code: bytes, at: int, rva: int, function: RuntimeFunction) -> bool:
         """Whether the instruction there is a return, or a jump that leaves the function."""
         rest = code[at : at + 8]
-        if rest[:1] in (b"\xc3", b"\xc2") or rest[:2] == b"\xf3\xc3":
+        if rest[:1] in (b"\xc3", b"\xc2") or rest[:2] in (b"\xf3\xc3", b"\xf2\xc3"):
             return True
         if rest[:1] == b"\xeb" and len(rest) >= 2:
             target = rva + at + 2 + sign_extend(rest[1], 8)
@@ -312,7 +340,30 @@ class Unwinder:
                 or rest[:3] == b"\x48\xff\x25"
                 or (rest[:2] == b"\x48\xff" and (len(rest) > 2 and rest[2] >> 3 & 7 == 4))
             )
-        return not function.begin <= target < function.end
+        return self._is_tail_call(target, function)
+
+    def _is_tail_call(self, target: int, function: RuntimeFunction) -> bool:
+        """Whether a jump to an RVA ends the function: it leaves all its parts, or starts the function again."""
+        if function.begin <= target < function.end:
+            return target == function.begin and parse_unwind_info(self._read, function.unwind).chained is None
+        other = find_function(self._pdata, target)
+        if other is None:
+            return True
+        try:
+            primary = self._primary(other)
+            return target == primary.begin or primary.begin != self._primary(function).begin
+        except FormatError:
+            return True
+
+    def _primary(self, function: RuntimeFunction) -> RuntimeFunction:
+        """The entry that the chain of a function's part ends in."""
+        for _ in range(MAX_CHAIN):
+            function = resolve_indirect(self._read, function)
+            chained = parse_unwind_info(self._read, function.unwind).chained
+            if chained is None:
+                return function
+            function = chained
+        raise FormatError(f"unwind information is chained more than {MAX_CHAIN} times")
 
 
 def _pop(code: bytes, at: int) -> tuple[int, int] | None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kdive.addr import MASK64
-from kdive.arch.arm64.context import decode_context
+from kdive.arch.arm64.context import CONTEXT_SIZE, decode_context
 from kdive.errors import FormatError
 
 if TYPE_CHECKING:
@@ -40,8 +40,9 @@ class Operation:
     """One unwind operation, in the words of the documentation.
 
     Attributes:
-        name: ``alloc``, ``save_pair``, ``save_reg``, ``save_lrpair``, ``save_fpair``, ``save_freg``, ``set_fp``,
-            ``add_fp``, ``nop``, ``save_next``, ``pac``, ``machine_frame``, ``trap_frame``, ``context`` or ``other``.
+        name: ``alloc``, ``save_pair``, ``save_reg``, ``save_lrpair``, ``save_fpair``, ``save_freg``, ``save_qpair``,
+            ``save_qreg``, ``set_fp``, ``add_fp``, ``nop``, ``save_next``, ``pac``, ``end_c``, ``machine_frame``,
+            ``trap_frame``, ``context``, ``ec_context`` or ``other``. All but ``end_c`` stand for one instruction.
         register: First register number.
         offset: Offset from ``sp`` in bytes.
         size: How far ``sp`` moved in bytes (pre-indexed stores and allocations).
@@ -55,7 +56,15 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class UnwindData:
-    """The unwind data of a function: length in bytes, prologue operations (last first), epilogues."""
+    """The unwind data of a function, or of a part of one.
+
+    Attributes:
+        length: Length of the code in bytes.
+        prologue: Operations of the prologue, last first. Those behind ``end_c`` were done by the function that this is
+            a part of: they have no instructions here, but are to be undone.
+        epilogues: ``(offset, operations)`` of each epilogue.
+        has_prologue: Whether the code begins with the prologue's instructions.
+    """
 
     length: int
     prologue: tuple[Operation, ...]
@@ -96,6 +105,9 @@ def _packed(word: int) -> UnwindData:
     frame = (word >> 23 & 0x1FF) * 16
     int_size = registers * 8 + (8 if chain == 1 else 0)
     float_count = float_registers + 1 if float_registers else 0
+    if not registers and not float_registers and chain != 1:
+        # With nothing saved in front of them the homes of the parameters are but a part of the local area.
+        home = 0
     save_size = (int_size + float_count * 8 + home * 64 + 15) & ~15
     local_size = frame - save_size
     if local_size < 0:
@@ -115,6 +127,10 @@ def _packed(word: int) -> UnwindData:
         store("save_pair", 19 + index, index * 8)
     if registers % 2:
         if chain == 1:
+            if pending:
+                # There is no code for a pre-indexed store of a register and lr.
+                operations.append(Operation("alloc", size=pending))
+                pending = 0
             store("save_lrpair", 19 + registers - 1, (registers - 1) * 8)
         else:
             store("save_reg", 19 + registers - 1, (registers - 1) * 8)
@@ -126,10 +142,8 @@ def _packed(word: int) -> UnwindData:
         store("save_freg", 8 + float_count - 1, int_size + (float_count - 1) * 8)
     if home:
         operations.extend(Operation("nop") for _ in range(4))
-        if pending:
-            operations[-4] = Operation("alloc", size=pending)
-            pending = 0
     if chain in (2, 3):
+        # The pair is stored at the bottom of the local area.
         if local_size <= 512:
             operations.append(Operation("save_pair", 29, 0, local_size))
         else:
@@ -175,7 +189,7 @@ def _full(read: Callable[[int, int], bytes], rva: int) -> UnwindData:
     epilogues: list[tuple[int, tuple[Operation, ...]]] = []
     if single:
         operations = tuple(_operations(codes, epilogue_count))
-        epilogues.append((length - 4 * (len(operations) + 1), operations))
+        epilogues.append((length - 4 * (_instructions(operations) + 1), operations))
     else:
         words = memoryview(scopes).cast("I") if scope_count else ()
         epilogues = [((scope & 0x3FFFF) * 4, tuple(_operations(codes, scope >> 22))) for scope in words]
@@ -222,10 +236,10 @@ def _operations(codes: bytes, index: int) -> list[Operation]:
             operation, size = Operation("alloc", size=int.from_bytes(codes[index + 1 : index + 4], "big") * 16), 4
         elif code == 0xE2:
             operation, size = Operation("add_fp", offset=(two & 0xFF) * 8), 2
-        elif code in (0xE4, 0xE5):
+        elif code == 0xE4:
             break
         elif code == 0xE7:
-            operation, size = Operation("other"), 3
+            operation, size = _save_any(codes[index + 1 : index + 3]), 3
         elif code in _SIMPLE:
             operation = Operation(_SIMPLE[code])
         elif code in _LONG_RESERVED:
@@ -237,18 +251,55 @@ def _operations(codes: bytes, index: int) -> list[Operation]:
     return found
 
 
+def _save_any(operands: bytes) -> Operation:
+    """Decode the operands of ``save_any_reg``: ``0pxrrrrr ffoooooo`` (pair, pre-indexed, register; file, offset)."""
+    if len(operands) < 2 or operands[0] & 0x80:
+        return Operation("other")
+    kind, amount, register = operands[1] >> 6, operands[1] & 63, operands[0] & 31
+    if kind == 3:
+        # A scalable vector or predicate register: no register that a debugger follows.
+        return Operation("nop")
+    pair, indexed = operands[0] & 0x40, operands[0] & 0x20
+    scale = 16 if pair or indexed or kind == 2 else 8
+    name = (("save_reg", "save_pair"), ("save_freg", "save_fpair"), ("save_qreg", "save_qpair"))[kind][pair >> 6]
+    if indexed:
+        return Operation(name, register, 0, (amount + 1) * scale)
+    return Operation(name, register, amount * scale)
+
+
+def _instructions(operations: tuple[Operation, ...]) -> int:
+    """How many instructions operations stand for: those before ``end_c``."""
+    for index, operation in enumerate(operations):
+        if operation.name == "end_c":
+            return index
+    return len(operations)
+
+
 _SIMPLE = {
     0xE1: "set_fp",
     0xE3: "nop",
+    0xE5: "end_c",
     0xE6: "save_next",
     0xE8: "trap_frame",
     0xE9: "machine_frame",
     0xEA: "context",
+    0xEB: "ec_context",
     0xEC: "nop",
     0xFC: "pac",
 }
 _LONG_RESERVED = {0xDF: 2, 0xF8: 2, 0xF9: 3, 0xFA: 4, 0xFB: 5}
-_UNKNOWN_FRAMES = {"trap_frame": "a trap frame", "other": "an operation that is not known"}
+_UNKNOWN_FRAMES = {
+    "trap_frame": "a trap frame",
+    "ec_context": "an emulated context",
+    "other": "an operation that is not known",
+}
+# Bytes of a register in the stack, by operation.
+_WIDTHS = {"save_qpair": 16, "save_qreg": 16}
+_PAIRS = ("save_pair", "save_fpair", "save_qpair")
+_SINGLE = ("save_reg", "save_freg", "save_qreg")
+_INTEGER = ("save_pair", "save_reg", "save_lrpair")
+_LAST_INTEGER = 28
+_FIRST_FLOAT = 8
 
 
 def strip_pointer_authentication(address: int) -> int:
@@ -279,29 +330,30 @@ class Unwinder:
             FormatError: The unwind data is wrong or of a kind that is not handled.
         """
         data = parse_unwind_data(self._read, function)
-        offset = context.values["pc"] - self._base - function.begin
-        if offset >= data.length:
-            return None
-        state = context.copy()
-        machine = self._apply(state.values, _still_to_undo(data, offset))
-        if machine is None:
-            state.values["pc"] = strip_pointer_authentication(state.values["lr"])
-        return state, machine is not None
+        try:
+            offset = context.values["pc"] - self._base - function.begin
+            if offset >= data.length:
+                return None
+            state = context.copy()
+            machine = self._apply(state.values, _still_to_undo(data, offset))
+            if not machine:
+                state.values["pc"] = strip_pointer_authentication(state.values["lr"])
+        except KeyError as error:
+            raise FormatError(f"the unwind data needs register {error.args[0]}, which is not known") from None
+        return state, machine
 
-    def _apply(self, values: dict[str, int], operations: tuple[Operation, ...]) -> bool | None:
-        """Undo operations; True if a machine frame replaced the whole context, None otherwise."""
+    def _apply(self, values: dict[str, int], operations: tuple[Operation, ...]) -> bool:
+        """Undo operations; True if a machine frame or a context replaced them."""
         following = 0
         for operation in operations:
             name = operation.name
             if name == "save_next":
                 following += 1
                 continue
-            if name in ("save_pair", "save_fpair"):
-                for index in range(following + 1):
-                    self._load(values, name, operation.register + 2 * index, operation.offset + 16 * index)
-                    self._load(values, name, operation.register + 2 * index + 1, operation.offset + 16 * index + 8)
+            if name in _PAIRS:
+                self._load_pairs(values, operation, following)
                 following = 0
-            elif name in ("save_reg", "save_freg"):
+            elif name in _SINGLE:
                 self._load(values, name, operation.register, operation.offset)
             elif name == "save_lrpair":
                 self._load(values, name, operation.register, operation.offset)
@@ -315,21 +367,36 @@ class Unwinder:
                 values["sp"], values["pc"] = int.from_bytes(raw[:8], "little"), int.from_bytes(raw[8:], "little")
                 return True
             elif name == "context":
-                values.update(decode_context(self._memory.read(values["sp"], 0x390)).values)
+                values.update(decode_context(self._memory.read(values["sp"], CONTEXT_SIZE)).values)
                 return True
+            elif name == "pac":
+                values["lr"] = strip_pointer_authentication(values["lr"])
             elif name in _UNKNOWN_FRAMES:
                 raise FormatError(f"the unwind data holds {_UNKNOWN_FRAMES[name]}")
             values["sp"] = (values["sp"] + operation.size) & MASK64
-        return None
+        return False
+
+    def _load_pairs(self, values: dict[str, int], operation: Operation, following: int) -> None:
+        """Reload a pair and the pairs above it that ``save_next`` codes stand for."""
+        name, register, offset = operation.name, operation.register, operation.offset
+        width = _WIDTHS.get(name, 8)
+        for _ in range(following + 1):
+            self._load(values, name, register, offset)
+            self._load(values, name, register + 1, offset + width)
+            register, offset = register + 2, offset + 2 * width
+            if name == "save_pair" and register > _LAST_INTEGER:
+                # Behind the last integer pair comes the first floating-point one.
+                name, register = "save_fpair", _FIRST_FLOAT
 
     def _load(self, values: dict[str, int], name: str, register: int, offset: int) -> None:
         address = (values["sp"] + offset) & MASK64
-        if name in ("save_fpair", "save_freg"):
-            raw = self._memory.read_prefix(address, 8)
-            if len(raw) == 8:
-                values[f"v{register}"] = int.from_bytes(raw, "little")
+        if name in _INTEGER:
+            values[_register(register)] = self._memory.u64(address)
             return
-        values[_register(register)] = self._memory.u64(address)
+        width = _WIDTHS.get(name, 8)
+        raw = self._memory.read_prefix(address, width)
+        if len(raw) == width:
+            values[f"v{register}"] = int.from_bytes(raw, "little")
 
 
 def _register(number: int) -> str:
@@ -339,10 +406,12 @@ def _register(number: int) -> str:
 def _still_to_undo(data: UnwindData, offset: int) -> tuple[Operation, ...]:
     """Choose the operations that are in force at an offset of a function."""
     index = offset // 4
-    if data.has_prologue and index < len(data.prologue):
-        return data.prologue[len(data.prologue) - index :]
+    length = _instructions(data.prologue)
+    if data.has_prologue and index < length:
+        return data.prologue[length - index :]
     for start, operations in data.epilogues:
         done = (offset - start) // 4
-        if offset - start >= 0 and done <= len(operations):
+        # One more instruction than operations: the return.
+        if 0 <= done <= _instructions(operations):
             return operations[done:]
     return data.prologue
