@@ -39,7 +39,7 @@ _SEVERITIES = ("success", "informational", "warning", "error")
 
 def bugcheck_info(session: Session, code: int, parameters: tuple[int, ...], *, explained: bool) -> BugcheckInfo:
     """Describe a bugcheck."""
-    known = bugcheck(code)
+    known = bugcheck(code, parameters)
     rows = [
         BugcheckParameter(value, meaning, (session.engine.name_of(value) or "") if value >> 47 else "")
         for value, meaning in zip(parameters, known.parameters, strict=False)

@@ -92,7 +92,7 @@ def stack_of(session: Session, limit: int, style: str = "k") -> Stack:
     ),
     examples=("k", "kn 5", "kv"),
     needs=(Capability.REGISTERS,),
-    glued=True,
+    glued="bnpPvfL0123456789=",
 )
 def k(context: CommandContext, arguments: str) -> Stack:
     """Show the call stack."""

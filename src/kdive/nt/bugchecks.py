@@ -1,47 +1,46 @@
 """Bugcheck codes: names, meanings, parameters, and which parameters lead to the crash's data.
 
-Facts: Microsoft, "Bug Check Code Reference"; the words are ours.
+The tables are text next to this module, read when first asked for:
+
+* ``bugchecks.tsv``: code, name, meaning, the four parameters' meanings separated by ``|``, and roles such as ``ip=4``.
+* ``bugcheck_subcodes.tsv``: code, number of the parameter that selects, its value, what that value means, and the
+  parameters' meanings in that case (empty: as in the first table).
+
+Facts: Microsoft, "Bug Check Code Reference", and the public ``bugcodes.h``; the words are ours.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import lru_cache
 from importlib import resources
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 _MINIDUMP_FORM = 0x10000000
+_NONE = ("", "", "", "")
 
-FAULT_ADDRESS: Mapping[int, int] = {
-    **dict.fromkeys((0x1E, 0x3B, 0x7E, 0x8E), 2),
-    **dict.fromkeys((0x50, 0xCC, 0xCD, 0xCE, 0xCF, 0xD5, 0xD6, 0x1E7), 3),
-    **dict.fromkeys((0xA, 0x2E, 0xC5, 0xD0, 0xD1, 0xD3, 0xD4, 0x1EA, 0x24), 4),
-    0x151: 1,
-    0x116: 2,
-    0x117: 2,
-}
-"""Number (1 to 4) of the parameter that holds the faulting instruction's address."""
 
-TOUCHED_ADDRESS: Mapping[int, int] = dict.fromkeys((0xA, 0x50, 0xBE, 0xC5, 0xCE, 0xD1, 0xD5, 0xD6, 0xFC, 0x1E7), 1)
-"""Number of the parameter that holds the address that was touched."""
+class Role(StrEnum):
+    """What a parameter leads to."""
 
-EXCEPTION_CODE: Mapping[int, int] = dict.fromkeys((0x1E, 0x3B, 0x7E, 0x8E), 1)
-"""Number of the parameter that holds an exception code."""
-
-CONTEXT: Mapping[int, int] = {0x3B: 3, 0x7E: 4, 0x24: 3, 0x23: 3, 0x22: 3, 0x3D: 2, 0x149: 3}
-"""Number of the parameter that holds the address of a ``CONTEXT``."""
-
-EXCEPTION_RECORD: Mapping[int, int] = {0x7E: 3, 0x24: 2, 0x23: 2, 0x139: 3, 0x3D: 1, 0x149: 2}
-"""Number of the parameter that holds the address of an ``EXCEPTION_RECORD``."""
-
-TRAP_FRAME: Mapping[int, int] = {0x8E: 3, 0x139: 2, 0x151: 2, 0x30: 3, 0xBE: 3, 0xFC: 3, 0x2B: 1, 0x1E7: 4}
-"""Number of the parameter that holds the address of a trap frame."""
-
-IRQL: Mapping[int, int] = dict.fromkeys((0xA, 0xC5, 0xD1), 2)
-"""Number of the parameter that holds an IRQL."""
+    IP = "ip"
+    """Address of the faulting instruction."""
+    TOUCHED = "touched"
+    """Address that was touched."""
+    IRQL = "irql"
+    """IRQL at the time."""
+    CODE = "code"
+    """Exception code."""
+    RECORD = "record"
+    """Address of an ``EXCEPTION_RECORD``."""
+    CONTEXT = "context"
+    """Address of a ``CONTEXT``."""
+    TRAP = "trap"
+    """Address of a trap frame."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +52,22 @@ class Bugcheck:
         name: Its symbolic name.
         meaning: What it means, one sentence.
         parameters: What each of the four parameters means; empty where not documented.
+        known: The code is in the table.
     """
 
     code: int
     name: str
     meaning: str
     parameters: tuple[str, str, str, str]
+    known: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    name: str
+    meaning: str
+    parameters: tuple[str, str, str, str]
+    roles: Mapping[str, int]
 
 
 def base_code(code: int) -> int:
@@ -66,11 +75,32 @@ def base_code(code: int) -> int:
     return code & ~_MINIDUMP_FORM if code & 0xFFFF0000 == _MINIDUMP_FORM else code
 
 
+def _four(text: str) -> tuple[str, str, str, str]:
+    first, second, third, fourth = text.split("|")
+    return first, second, third, fourth
+
+
+def _lines(name: str) -> list[list[str]]:
+    text = resources.files("kdive.nt").joinpath("data", name).read_text("utf-8")
+    return [line.split("\t") for line in text.splitlines()]
+
+
 @lru_cache(maxsize=1)
-def _table() -> Mapping[int, tuple[str, str, str]]:
-    text = resources.files("kdive.nt").joinpath("data", "bugchecks.tsv").read_text("utf-8")
-    rows = (line.split("\t") for line in text.splitlines())
-    return {int(code, 16): (name, meaning, parameters) for code, name, meaning, parameters in rows}
+def _table() -> Mapping[int, _Entry]:
+    found: dict[int, _Entry] = {}
+    for code, name, meaning, parameters, roles in _lines("bugchecks.tsv"):
+        pairs = (role.split("=") for role in roles.split())
+        found[int(code, 16)] = _Entry(name, meaning, _four(parameters), {role: int(place) for role, place in pairs})
+    return found
+
+
+@lru_cache(maxsize=1)
+def _subcodes() -> Mapping[int, Mapping[tuple[int, int], tuple[str, tuple[str, str, str, str]]]]:
+    found: dict[int, dict[tuple[int, int], tuple[str, tuple[str, str, str, str]]]] = {}
+    for code, selector, value, meaning, parameters in _lines("bugcheck_subcodes.tsv"):
+        place = (int(selector), int(value, 16))
+        found.setdefault(int(code, 16), {})[place] = (meaning, _four(parameters))
+    return found
 
 
 def codes() -> list[int]:
@@ -78,17 +108,36 @@ def codes() -> list[int]:
     return sorted(_table())
 
 
-def bugcheck(code: int) -> Bugcheck:
-    """Look a code up; one that is not known gets a name that says so."""
-    found = _table().get(code) or _table().get(base_code(code))
-    if found is None:
-        return Bugcheck(
-            code, f"BUGCHECK_{code:X}", "This code is not in the table of known bugchecks.", ("", "", "", "")
-        )
-    name, meaning, parameters = found
-    first, second, third, fourth = parameters.split("|")
-    suffix = "_M" if code != base_code(code) and code not in _table() else ""
-    return Bugcheck(code, name + suffix, meaning, (first, second, third, fourth))
+def _subcode(code: int, values: Sequence[int]) -> tuple[int, str, tuple[str, str, str, str]]:
+    """The selecting parameter, the meaning of its value and the parameters' meanings; 0 if nothing is known."""
+    for (selector, value), (meaning, parameters) in _subcodes().get(base_code(code), {}).items():
+        if selector <= len(values) and values[selector - 1] == value:
+            return selector, meaning, parameters
+    return 0, "", _NONE
+
+
+def bugcheck(code: int, values: Sequence[int] = ()) -> Bugcheck:
+    """Look a code up.
+
+    Args:
+        code: The code, with or without the mark of a minidump.
+        values: The parameters; where one of them selects a case, the meanings are those of that case.
+
+    Returns:
+        The bugcheck; a code that is not known gets a name that says so.
+    """
+    table = _table()
+    base = base_code(code)
+    entry = table.get(code) or table.get(base)
+    if entry is None:
+        meaning = "unknown bugcheck: this code is not in the table of documented codes"
+        return Bugcheck(code, f"BUGCHECK_{code:X}", meaning, _NONE, known=False)
+    name = entry.name + ("_M" if code not in table else "")
+    selector, meaning, special = _subcode(code, values) if values else (0, "", _NONE)
+    first, second, third, fourth = (
+        special[place] or (meaning if place + 1 == selector else entry.parameters[place]) for place in range(4)
+    )
+    return Bugcheck(code, name, entry.meaning, (first, second, third, fourth))
 
 
 def bugcheck_name(code: int) -> str:
@@ -96,7 +145,18 @@ def bugcheck_name(code: int) -> str:
     return bugcheck(code).name
 
 
-def parameter(numbers: Mapping[int, int], code: int, parameters: tuple[int, ...]) -> int | None:
-    """Return the parameter that a table points at for a code, None if it points at none."""
-    number = numbers.get(base_code(code))
-    return None if number is None else parameters[number - 1]
+def subcode_meaning(code: int, values: Sequence[int]) -> str:
+    """Say what the case is that the parameters select (0x9F with parameter 1 = 3); empty if that is not known."""
+    return _subcode(code, values)[1]
+
+
+def parameter(role: Role, code: int, values: Sequence[int]) -> int | None:
+    """Return the parameter that plays a role in a bugcheck, None if none does."""
+    number = parameter_number(role, code)
+    return values[number - 1] if number is not None and number <= len(values) else None
+
+
+def parameter_number(role: Role, code: int) -> int | None:
+    """Return the number (1 to 4) of the parameter that plays a role in a bugcheck."""
+    entry = _table().get(base_code(code))
+    return None if entry is None else entry.roles.get(role)

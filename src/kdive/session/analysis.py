@@ -9,16 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from kdive.errors import KdiveError
-from kdive.nt.bugchecks import (
-    EXCEPTION_CODE,
-    FAULT_ADDRESS,
-    IRQL,
-    TOUCHED_ADDRESS,
-    Bugcheck,
-    base_code,
-    bugcheck,
-    parameter,
-)
+from kdive.nt.bugchecks import Bugcheck, Role, base_code, bugcheck, parameter, parameter_number
 from kdive.nt.naming import module_name
 from kdive.nt.status import FAST_FAIL_CODES, status_name
 from kdive.session.crash import crash_exception, exception_context
@@ -193,7 +184,7 @@ def _fault_address(
     frames: list[StackFrame],
 ) -> int | None:
     candidates = [
-        parameter(FAULT_ADDRESS, code, parameters) if parameters else None,
+        parameter(Role.IP, code, parameters) if parameters else None,
         exception.address if exception is not None else None,
         context.ip if context is not None else None,
     ]
@@ -213,7 +204,7 @@ def _is_bugcheck_frame(session: Session, frame: StackFrame) -> bool:
 def _touched(code: int, parameters: tuple[int, ...], exception: ExceptionRecord | None) -> int | None:
     if exception is not None and exception.code == 0xC0000005 and len(exception.parameters) >= 2:
         return exception.parameters[1]
-    return parameter(TOUCHED_ADDRESS, code, parameters) if parameters else None
+    return parameter(Role.TOUCHED, code, parameters) if parameters else None
 
 
 def _evidence(
@@ -236,8 +227,8 @@ def _evidence(
         name = triage.broken_driver
         found.append(Evidence(module_name(name), name, "high", "the kernel recorded it as the broken driver"))
     if parameters:
-        number = FAULT_ADDRESS.get(base_code(code))
-        blame(parameter(FAULT_ADDRESS, code, parameters), "high", f"bugcheck parameter {number} points into it")
+        number = parameter_number(Role.IP, code)
+        blame(parameter(Role.IP, code, parameters), "high", f"bugcheck parameter {number} points into it")
     if exception is not None:
         blame(exception.address, "medium", "the exception was raised in it")
     blame(fault, "medium", "the faulting instruction lies in it")
@@ -305,7 +296,7 @@ def _bucket(
     base = base_code(code)
     kind = f"0x{base:X}"
     exception_code = exception.code if exception is not None else 0
-    if base in EXCEPTION_CODE and exception_code:
+    if parameter_number(Role.CODE, code) and exception_code:
         kind = "AV" if exception_code == 0xC0000005 else f"0x{exception_code:X}"
     place = fault
     module = session.engine.module_at(place) if place else None
@@ -340,7 +331,7 @@ def _findings(
             notes.append(f"the address touched ({touched:#x}) is not canonical: the pointer is garbage")
         elif exception is not None and touched == 0xFFFF_FFFF_FFFF_FFFF:
             notes.append("the processor did not give the address: likely a pointer that is not canonical")
-    irql = parameter(IRQL, code, parameters) if parameters else None
+    irql = parameter(Role.IRQL, code, parameters) if parameters else None
     if irql is not None and irql >= 2:
         notes.append(f"the access was made at IRQL {irql}, where page faults cannot be served")
     if base == 0x139 and parameters:

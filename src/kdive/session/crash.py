@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from kdive.errors import KdiveError
 from kdive.formats.buffer import Buffer
 from kdive.formats.kernel_dump.header import EXCEPTION_SIZE, parse_exception
-from kdive.nt.bugchecks import CONTEXT, EXCEPTION_RECORD, TRAP_FRAME, parameter
+from kdive.nt.bugchecks import Role, parameter
 from kdive.nt.processors import crash_processor, processor_context
 
 _BREAKPOINT = 0x80000003
@@ -63,11 +63,11 @@ def exception_context(session: Session) -> tuple[RegisterContext, str] | None:
     header = dump.dump.header
     code, parameters = header.bugcheck_code, header.bugcheck_parameters
     attempts = (
-        (CONTEXT, context_record, ".cxr", "CONTEXT"),
-        (TRAP_FRAME, trap_frame_context, ".trap", "trap frame"),
+        (Role.CONTEXT, context_record, ".cxr", "CONTEXT"),
+        (Role.TRAP, trap_frame_context, ".trap", "trap frame"),
     )
-    for numbers, decode, command, label in attempts:
-        address = parameter(numbers, code, parameters)
+    for role, decode, command, label in attempts:
+        address = parameter(role, code, parameters)
         if address is None or not address >> 47:
             continue
         try:
@@ -96,7 +96,7 @@ def crash_exception(session: Session) -> ExceptionRecord | None:
     if dump is None:
         return None
     header = dump.dump.header
-    address = parameter(EXCEPTION_RECORD, header.bugcheck_code, header.bugcheck_parameters)
+    address = parameter(Role.RECORD, header.bugcheck_code, header.bugcheck_parameters)
     if address is not None and address >> 47:
         try:
             raw = session.memory.read(address, EXCEPTION_SIZE)
