@@ -88,7 +88,8 @@ def stack_of(session: Session, limit: int, style: str = "k") -> Stack:
     summary="show the call stack",
     details=(
         "kn numbers the frames, kb adds the first stack arguments, kf the frame sizes, kv how each frame was found. "
-        "Frames found by scanning the stack, because no unwind data is at hand, end in [scan]."
+        "Frames found without unwind data say so: [chain] by the frame pointers that ARM64 code keeps, "
+        "[scan] by looking for return addresses on the stack."
     ),
     examples=("k", "kn 5", "kv"),
     needs=(Capability.REGISTERS,),

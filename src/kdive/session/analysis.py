@@ -232,12 +232,14 @@ def _evidence(
     if exception is not None:
         blame(exception.address, "medium", "the exception was raised in it")
     blame(fault, "medium", "the faulting instruction lies in it")
-    for wanted, confidence in (("unwind", "medium"), ("context", "low"), ("scan", "low")):
+    for wanted, confidence in (("unwind", "medium"), ("chain", "medium"), ("context", "low"), ("scan", "low")):
         frame = _first_driver_frame(session, frames, wanted)
         if frame is not None:
-            how = (
-                "found by unwinding" if wanted == "unwind" else "found by scanning" if wanted == "scan" else "innermost"
-            )
+            how = {
+                "unwind": "found by unwinding",
+                "chain": "found by the frame pointer chain",
+                "scan": "found by scanning",
+            }.get(wanted, "innermost")
             blame(frame.ip, "medium" if confidence == "medium" else "low", f"first driver frame on the stack, {how}")
     if not found and frames:
         blame(frames[0].ip, "low", "the processor stood in it")

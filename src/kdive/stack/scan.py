@@ -9,12 +9,15 @@ from kdive.addr import MASK64
 
 if TYPE_CHECKING:
     from kdive.arch.context import MachineName
+    from kdive.cancel import CancelToken
     from kdive.stack.host import UnwindHost, UnwindModule
 
 _FAR = 0x8000
 _MAX_CALL = 7
 _GOOD = 2
 _LOW32 = 0xFFFFFFFF
+_MAX_SCAN = 1 << 20
+_HOME_SPACE = 0x20
 _KERNEL_CS = 0x10
 _KERNEL_SS = 0x18
 
@@ -36,37 +39,70 @@ class Candidate:
     stack_pointer: int = 0
 
 
-def scan(host: UnwindHost, machine: MachineName, low: int, high: int) -> Candidate | None:
+def scan(
+    host: UnwindHost,
+    machine: MachineName,
+    low: int,
+    high: int,
+    *,
+    after_call: bool = False,
+    cancel: CancelToken | None = None,
+) -> Candidate | None:
     """Return the first word of ``[low, high)`` that is likely a return address.
 
     A word scores by what is known: that a call stands before it (if code is at hand), or that it lies inside a
     function rather than at its start or far behind any symbol. The first word with evidence for it is taken; one that
     is merely not impossible counts only if nothing better follows.
+
+    On AMD64 the calling convention helps: the stack is aligned by 16 where a function is called, so that a return
+    address lies 8 behind a multiple of 16, and above the 32 bytes that every caller leaves for its callee's register
+    parameters.
+
+    Args:
+        host: Memory, images and symbols.
+        machine: Which calling convention.
+        low: Where to begin: the stack pointer of the frame whose caller is looked for.
+        high: Where to end; at most 1 MiB behind ``low`` counts.
+        after_call: Whether the frame stands behind a call, so that its parameter area lies at ``low``.
+        cancel: Checked at each run of words.
     """
     fallback: Candidate | None = None
-    for start, data in host.memory.read_available(low, high - low):
+    amd64 = machine == "amd64"
+    if amd64 and after_call:
+        low += _HOME_SPACE
+    if machine == "arm64":
+        from kdive.arch.arm64.unwind import strip_pointer_authentication as clean
+    else:
+        clean = _same
+    for start, data in host.memory.read_available(low, min(high - low, _MAX_SCAN)) if high > low else ():
+        if cancel is not None:
+            cancel.check()
         skip = -start % 8
         words = memoryview(data[skip : skip + (len(data) - skip) // 8 * 8]).cast("Q")
         for index, value in enumerate(words):
             if value < 1 << 16 or value == MASK64:
                 continue
-            if machine == "arm64":
-                from kdive.arch.arm64.unwind import strip_pointer_authentication
-
-                value = strip_pointer_authentication(value)
+            value = clean(value)
             module = host.module_at(value)
             if module is None:
                 continue
-            if machine == "amd64" and index + 4 < len(words):
+            place = start + skip + 8 * index
+            if amd64 and index + 4 < len(words):
                 interrupted = _machine_frame(words, index, start + skip, high)
                 if interrupted:
-                    return Candidate(start + skip + 8 * index, value, 3, interrupted)
+                    return Candidate(place, value, 3, interrupted)
             score = rate(host, module, machine, value)
+            if amd64 and place & 8 == 0:
+                score = min(score, 1)
             if score >= _GOOD:
-                return Candidate(start + skip + 8 * index, value, score)
+                return Candidate(place, value, score)
             if score == 1 and fallback is None:
-                fallback = Candidate(start + skip + 8 * index, value, score)
+                fallback = Candidate(place, value, score)
     return fallback
+
+
+def _same(value: int) -> int:
+    return value
 
 
 def _machine_frame(words: memoryview, index: int, base: int, high: int) -> int:

@@ -1,8 +1,9 @@
 """Walking the call stack.
 
 Each frame is unwound with the image's own unwind data. Where an image is not at hand (a triage dump holds no code, and
-the symbol path may lack the file) the walker falls back to a stack scan: it looks for return addresses among the words
-above the stack pointer, and says so on every frame that it finds that way.
+the symbol path may lack the file) the walker falls back, and says so on every frame that it finds that way: on ARM64
+to the chain of frame records that the platform's calling convention keeps, and else to a stack scan, which looks for
+return addresses among the words above the stack pointer.
 """
 
 from __future__ import annotations
@@ -10,16 +11,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from kdive.addr import MASK64
 from kdive.errors import FormatError, MemoryAccessError
-from kdive.stack.scan import Candidate, scan
+from kdive.stack.scan import Candidate, follows_call_arm64, scan
 
 if TYPE_CHECKING:
     from kdive.arch.context import RegisterContext
     from kdive.cancel import CancelToken
     from kdive.stack.host import UnwindHost, UnwindModule
 
-How = Literal["context", "unwind", "inline", "scan"]
+How = Literal["context", "unwind", "inline", "chain", "scan"]
 _KERNEL_STACK_SIZE = 0x6000
+_MAX_FRAME = 1 << 20
 _MAX_PDATA = 16 << 20
 
 
@@ -30,8 +33,10 @@ class StackFrame:
     Attributes:
         child_sp: Stack pointer in the frame.
         ip: Instruction pointer in the frame.
-        how: How the frame was found.
-        context: Registers in the frame; after a scan only the instruction and stack pointer mean anything.
+        how: How the frame was found: it is the ``context`` that the walk began with, or came of unwind data, of the
+            ``chain`` of frame pointers, or of a ``scan``.
+        context: Registers in the frame; after a scan only the instruction and stack pointer mean anything, and after
+            the chain the frame pointer too.
         note: More about how it was found.
     """
 
@@ -66,22 +71,26 @@ def walk(
         cancel: Checked at each frame.
         stack_bounds: ``(lowest, end)`` of the stack, if known.
     """
-    walker = _Walker(host, stack_bounds)
+    walker = _Walker(host, stack_bounds, cancel)
     frames = [StackFrame(context.sp, context.ip, "context", context)]
+    seen = {(context.sp, context.ip)}
     while len(frames) < limit:
         if cancel is not None:
             cancel.check()
         following = walker.caller(frames[-1], innermost=len(frames) == 1)
-        if following is None:
+        # Machine frames may lead anywhere, so also in a circle.
+        if following is None or (following.child_sp, following.ip) in seen:
             break
+        seen.add((following.child_sp, following.ip))
         frames.append(following)
     return frames
 
 
 class _Walker:
-    def __init__(self, host: UnwindHost, bounds: tuple[int, int] | None) -> None:
+    def __init__(self, host: UnwindHost, bounds: tuple[int, int] | None, cancel: CancelToken | None) -> None:
         self._host = host
         self._bounds = bounds
+        self._cancel = cancel
         self._pdata: dict[int, bytes] = {}
 
     def caller(self, frame: StackFrame, *, innermost: bool) -> StackFrame | None:
@@ -99,7 +108,13 @@ class _Walker:
             if not context.ip:
                 return None
             note = f"unwinding led to {context.ip:#x}"
-        return self._scan(frame, note)
+        if frame.context.machine == "arm64":
+            if frame.how == "chain" and not frame.context.values.get("fp"):
+                return None
+            chained = self._chain(frame, note, innermost=innermost)
+            if chained is not None:
+                return chained
+        return self._scan(frame, note, innermost=innermost)
 
     def _sane(self, frame: StackFrame, context: RegisterContext, note: str) -> bool:
         if self._host.module_at(context.ip) is None:
@@ -169,14 +184,16 @@ class _Walker:
     def _leaf_amd64(self, context: RegisterContext) -> tuple[RegisterContext, str]:
         state = context.copy()
         state.values["rip"] = self._host.memory.u64(context.sp)
-        state.values["rsp"] = context.sp + 8
+        state.values["rsp"] = (context.sp + 8) & MASK64
         return state, "leaf"
 
     def _bad_call(self, context: RegisterContext) -> tuple[RegisterContext, str] | None:
         """A call through a wrong pointer: the processor stands nowhere, but the return address is on the stack."""
         if context.machine == "arm64":
+            from kdive.arch.arm64.unwind import strip_pointer_authentication
+
             state = context.copy()
-            state.values["pc"] = state.values.get("lr", 0)
+            state.values["pc"] = strip_pointer_authentication(state.values.get("lr", 0))
             return state, "call to an address outside every module"
         state, _ = self._leaf_amd64(context)
         return state, "call to an address outside every module"
@@ -189,16 +206,69 @@ class _Walker:
             self._pdata[module.base] = data if len(data) == min(size, _MAX_PDATA) else b""
         return self._pdata[module.base]
 
-    def _scan(self, frame: StackFrame, note: str) -> StackFrame | None:
+    def _chain(self, frame: StackFrame, note: str, *, innermost: bool) -> StackFrame | None:
+        """Follow the frame pointer (ARM64): it points at the caller's frame pointer and the return address.
+
+        The stack pointer of the caller is not known that way; the end of the record, where it is at least, stands for
+        it.
+        """
+        from kdive.arch.arm64.unwind import strip_pointer_authentication
+
+        context = frame.context.copy()
+        values = context.values
+        record = values.get("fp", 0)
+        link = strip_pointer_authentication(values.get("lr", 0))
+        if innermost and self._in_leaf(frame.ip, link):
+            values["pc"] = link
+            return StackFrame(context.sp, link, "chain", context, "link register")
+        low, high = frame.child_sp, frame.child_sp + _MAX_FRAME
+        if self._bounds is not None and self._bounds[0] <= low < self._bounds[1]:
+            high = min(high, self._bounds[1])
+        raw = self._host.memory.read_prefix(record, 16) if low <= record < high and not record & 7 else b""
+        if len(raw) < 16:
+            return None
+        above, link = int.from_bytes(raw[:8], "little"), strip_pointer_authentication(int.from_bytes(raw[8:], "little"))
+        if (above and above <= record) or not self._may_return_to(link):
+            return None
+        values.update({"pc": link, "fp": above, "sp": (record + 16) & MASK64})
+        return StackFrame(context.sp, link, "chain", context, note or "frame pointer chain")
+
+    def _may_return_to(self, address: int) -> bool:
+        module = self._host.module_at(address)
+        if module is None or address & 3:
+            return False
+        before = module.read_image(address - module.base - 4, 4) if address - module.base >= 4 else b""
+        return len(before) < 4 or follows_call_arm64(before)
+
+    def _in_leaf(self, ip: int, link: int) -> bool:
+        """Whether a function has called nothing yet: the link register still leads out of it."""
+        here, there = self._host.nearest_symbol(ip), self._host.nearest_symbol(link - 4)
+        known = here is not None and there is not None and here[0] != there[0]
+        return known and self._may_return_to(link)
+
+    def _at_function_entry(self, ip: int) -> bool:
+        nearest = self._host.nearest_symbol(ip)
+        return nearest is not None and not nearest[1]
+
+    def _scan(self, frame: StackFrame, note: str, *, innermost: bool) -> StackFrame | None:
         low = frame.child_sp
         high = low + _KERNEL_STACK_SIZE
         if self._bounds is not None and self._bounds[0] <= low < self._bounds[1]:
             high = self._bounds[1]
-        found: Candidate | None = scan(self._host, frame.context.machine, low & ~7, high)
+        is_arm = frame.context.machine == "arm64"
+        found: Candidate | None = None
+        if innermost and not is_arm and self._at_function_entry(frame.ip):
+            # Nothing is pushed yet: what lies on top of the stack is the return address, whatever it looks like.
+            top = int.from_bytes(self._host.memory.read_prefix(low, 8), "little")
+            if self._host.module_at(top) is not None:
+                found, note = Candidate(low, top, 3), "top of the stack at a function's entry"
+        if found is None:
+            # A guess must not hide what lies close behind it.
+            after_call = frame.how == "unwind" and not self._exact(frame)
+            found = scan(self._host, frame.context.machine, low & ~7, high, after_call=after_call, cancel=self._cancel)
         if found is None:
             return None
         context = frame.context.copy()
-        is_arm = context.machine == "arm64"
         context.values["pc" if is_arm else "rip"] = found.value
         context.values["sp" if is_arm else "rsp"] = found.stack_pointer or found.address + 8
         if found.stack_pointer:
