@@ -6,13 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from kdive.addr import MASK64, format_address
+from kdive.addr import MASK64, format_address, sign_extend
 
 if TYPE_CHECKING:
     from kdive.arch.context import RegisterContext
 
 Flow = Literal["next", "branch", "conditional", "call", "return", "interrupt", "invalid"]
 Symbolizer = Callable[[int], str | None]
+_LOW32 = 0xFFFFFFFF
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,8 @@ class MemoryOperand:
         segment: ``fs`` or ``gs`` if the segment base counts.
         write: Whether the operand is written.
         text: The operand as written.
+        read: Whether the operand is read.
+        signed_index: Whether a 32-bit index is extended with its sign.
     """
 
     base: str = ""
@@ -38,19 +41,32 @@ class MemoryOperand:
     segment: str = ""
     write: bool = False
     text: str = ""
+    read: bool = False
+    signed_index: bool = False
 
     def effective_address(self, context: RegisterContext) -> int | None:
-        """Compute the address from registers; None if one is not known."""
-        total = self.displacement
+        """Compute the address from registers; None if one is not known, or a segment's base counts."""
         if self.segment:
             return None
+        if context.machine == "arm64":
+            from kdive.arch.arm64.context import read_register
+        else:
+            from kdive.arch.amd64.context import read_register
+        total = self.displacement
         for name, factor in ((self.base, 1), (self.index, self.scale)):
-            if name:
-                value = context.values.get(name)
-                if value is None:
-                    return None
-                total += value * factor
-        return total & MASK64
+            if not name:
+                continue
+            value = read_register(context, name)
+            if value is None:
+                return None
+            if name == self.index and self.signed_index and name.startswith("w"):
+                value = sign_extend(value, 32)
+            total += value * factor
+        return total & (_LOW32 if self._is_narrow(context) else MASK64)
+
+    def _is_narrow(self, context: RegisterContext) -> bool:
+        """Whether an address-size prefix makes the address a 32-bit one."""
+        return context.machine == "amd64" and (self.base or self.index).startswith("e")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +81,7 @@ class Instruction:
         flow: How control goes on.
         target: Target of a direct branch or call.
         memory: Its memory operand.
+        fixed: Whether all instructions of the set are words of 32 bits, which listings show as numbers.
     """
 
     address: int
@@ -74,6 +91,7 @@ class Instruction:
     flow: Flow = "next"
     target: int | None = None
     memory: MemoryOperand | None = None
+    fixed: bool = False
 
     @property
     def end(self) -> int:
@@ -82,5 +100,19 @@ class Instruction:
 
     def text_line(self) -> str:
         """The line that ``u`` shows: address, bytes, mnemonic, operands."""
-        code = self.data.hex()
-        return f"{format_address(self.address)} {code:<15} {self.mnemonic:<7} {self.operands}".rstrip()
+        columns = code_columns(self.data, self.mnemonic, self.fixed)
+        return f"{format_address(self.address)} {columns} {self.operands}".rstrip()
+
+
+def code_columns(data: bytes, mnemonic: str, fixed: bool) -> str:
+    """Lay out the bytes and the mnemonic as WinDbg does.
+
+    AMD64 code is shown byte for byte in a wide column; ARM64 instructions are shown as the one number that they are,
+    with a wide column for the mnemonic.
+    """
+    return f"{data[::-1].hex():<8} {mnemonic:<11}" if fixed else f"{data.hex():<15} {mnemonic:<7}"
+
+
+def effective_address(instruction: Instruction, context: RegisterContext) -> int | None:
+    """The address of an instruction's memory operand; None if it has none or a register is not known."""
+    return None if instruction.memory is None else instruction.memory.effective_address(context)

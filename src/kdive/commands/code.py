@@ -44,6 +44,7 @@ def code_lines(session: Session, instructions: list[Instruction]) -> list[CodeLi
                 label,
                 instruction.target,
                 instruction.address == current,
+                instruction.fixed,
             )
         )
     return lines

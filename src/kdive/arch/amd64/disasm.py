@@ -70,6 +70,7 @@ def _memory(instruction: Any, text: str) -> MemoryOperand | None:
 
     names = _register_names()
     written = {OpAccess.WRITE, OpAccess.READ_WRITE, OpAccess.COND_WRITE, OpAccess.READ_COND_WRITE}
+    read = {OpAccess.READ, OpAccess.READ_WRITE, OpAccess.COND_READ, OpAccess.READ_COND_WRITE}
     access = InstructionInfoFactory().info(instruction).op_access(index)
     rip = instruction.is_ip_rel_memory_operand
     displacement = instruction.ip_rel_memory_address if rip else instruction.memory_displacement
@@ -83,6 +84,7 @@ def _memory(instruction: Any, text: str) -> MemoryOperand | None:
         names[segment] if segment in (Register.FS, Register.GS) else "",
         access in written,
         text,
+        access in read,
     )
 
 

@@ -19,6 +19,7 @@ class CodeLine:
         label: The symbol at the address, if a block begins there.
         target: Target of a direct branch or call.
         current: Whether it is at the instruction pointer.
+        fixed: Whether all instructions of the set are words of 32 bits.
     """
 
     address: int = address_field()
@@ -28,6 +29,7 @@ class CodeLine:
     label: str = ""
     target: int | None = address_field(default=None)
     current: bool = False
+    fixed: bool = False
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kdive.addr import format_address
+from kdive.arch.disasm import code_columns
 from kdive.commands.results.code import Listing
 from kdive.render.styled import Style, StyledText
 
@@ -13,8 +14,11 @@ def listing(result: Listing) -> StyledText:
     for line in result.lines:
         if line.label:
             text.line(f"{line.label}:", Style.SYMBOL)
-        text.add(format_address(line.address), Style.ADDRESS).add(f" {line.data.hex():<15} ")
-        text.add(f"{line.mnemonic:<7}", Style.MNEMONIC).add(f" {line.operands}")
+        columns = code_columns(line.data, line.mnemonic, line.fixed)
+        code, mnemonic = columns.split(" ", 1)
+        padding = len(mnemonic) - len(mnemonic.lstrip())
+        text.add(format_address(line.address), Style.ADDRESS).add(f" {code} {mnemonic[:padding]}")
+        text.add(mnemonic[padding:], Style.MNEMONIC).add(f" {line.operands}")
         text.line("  <- ip" if line.current else "", Style.NOTE)
     if result.note:
         text.line(result.note, Style.NOTE)
