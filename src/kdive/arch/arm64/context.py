@@ -17,12 +17,25 @@ if TYPE_CHECKING:
 CONTEXT_SIZE = 0x390
 GENERAL = (*(f"x{index}" for index in range(29)), "fp", "lr", "sp", "pc")
 _ARM64_FLAG = 0x00400000
+_DEBUG = (
+    (0x318, "<8I", tuple(f"bcr{index}" for index in range(8))),
+    (0x338, "<8Q", tuple(f"bvr{index}" for index in range(8))),
+    (0x378, "<2I", ("wcr0", "wcr1")),
+    (0x380, "<2Q", ("wvr0", "wvr1")),
+)
+# Views of a vector register: letter → width in bits.
+_VECTOR_VIEWS = {"q": 128, "d": 64, "s": 32, "h": 16, "b": 8}
+# Condition flags and the exception level: name → (bit, width).
+_FLAGS = {"nf": (31, 1), "zf": (30, 1), "cf": (29, 1), "vf": (28, 1), "el": (2, 2)}
 _ALIASES = {"x29": "fp", "x30": "lr", "xip0": "x16", "xip1": "x17", "psr": "cpsr", "$ip": "pc"}
 
 
 def register_names() -> list[str]:
     """Every name that :func:`read_register` knows, for completion."""
-    return [*GENERAL, "cpsr", *(f"w{index}" for index in range(31)), *_ALIASES]
+    vectors = (f"{letter}{index}" for letter in ("v", *_VECTOR_VIEWS) for index in range(32))
+    debug = (name for _, _, names in _DEBUG for name in names)
+    words = (f"w{index}" for index in range(31))
+    return [*GENERAL, "cpsr", *words, *vectors, "fpcr", "fpsr", *debug, *_FLAGS, *_ALIASES]
 
 
 def decode_context(data: bytes) -> RegisterContext:
@@ -43,6 +56,8 @@ def decode_context(data: bytes) -> RegisterContext:
             low, high = struct.unpack_from("<QQ", data, 0x110 + 16 * index)
             values[f"v{index}"] = high << 64 | low
         values["fpcr"], values["fpsr"] = struct.unpack_from("<II", data, 0x310)
+        for offset, layout, names in _DEBUG:
+            values.update(zip(names, struct.unpack_from(layout, data, offset), strict=True))
     return RegisterContext("arm64", values)
 
 
@@ -65,13 +80,26 @@ def decode_trap_frame(member: Callable[[str], int]) -> RegisterContext:
 
 
 def read_register(context: RegisterContext, name: str) -> int | None:
-    """Return a register by its lower-case name (``w0`` is the low half of ``x0``); None if the context lacks it."""
+    """Return a register, a part of one or a flag by its lower-case name; None if the context lacks it.
+
+    ``w0`` is the low half of ``x0``; ``q0``, ``d0``, ``s0``, ``h0`` and ``b0`` are the low bits of ``v0``.
+    """
     name = _ALIASES.get(name, name)
     if name in context.values:
         return context.values[name]
-    if name.startswith("w") and name[1:].isdigit():
-        whole = read_register(context, f"x{name[1:]}")
+    if name in _FLAGS:
+        status = context.values.get("cpsr")
+        bit, width = _FLAGS[name]
+        return None if status is None else status >> bit & ((1 << width) - 1)
+    kind, number = name[:1], name[1:]
+    if not number.isdecimal() or len(number) > 2:
+        return None
+    if kind == "w":
+        whole = read_register(context, f"x{number}")
         return None if whole is None else whole & 0xFFFFFFFF
+    if kind in _VECTOR_VIEWS:
+        whole = context.values.get(f"v{number}")
+        return None if whole is None else whole & ((1 << _VECTOR_VIEWS[kind]) - 1)
     return None
 
 
