@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import struct
 
 import pytest
@@ -23,7 +24,8 @@ from kdive.memory.fragments import FragmentMemory
 BASE = 0xFFFFF80000000000
 STACK = 0xFFFFD00000000000
 RETURN = 0xFFFFF80000005678
-RSP, RBX, RBP, RSI, RDI = 4, 3, 5, 6, 7
+RBX, RBP, RSI, RDI = 3, 5, 6, 7
+FUNCTION = RuntimeFunction(0x1000, 0x1040, 0x2000)
 
 
 def info(
@@ -64,7 +66,7 @@ def step(
     offset: int = 0x20,
     registers: dict[str, int] | None = None,
     pdata: bytes = b"",
-    function: RuntimeFunction = RuntimeFunction(0x1000, 0x1040, 0x2000),
+    function: RuntimeFunction = FUNCTION,
 ) -> tuple[RegisterContext, bool]:
     values = dict.fromkeys(GENERAL, 0) | {"rsp": STACK, "rip": BASE + function.begin + offset} | (registers or {})
     memory = FragmentMemory([(STACK, memoryview(struct.pack(f"<{len(stack)}Q", *stack)))])
@@ -236,13 +238,11 @@ def test_a_register_that_the_context_lacks_is_named() -> None:
     memory = FragmentMemory([(STACK, memoryview(bytes(64)))])
     context = RegisterContext("amd64", {"rip": BASE + 0x1020, "rsp": STACK})
     with pytest.raises(FormatError, match="rbp"):
-        Unwinder(memory, image.read, BASE).step(context, RuntimeFunction(0x1000, 0x1040, 0x2000))
+        Unwinder(memory, image.read, BASE).step(context, FUNCTION)
 
 
 @settings(max_examples=300, deadline=None)
 @given(unwind=st.binary(max_size=80), code=st.binary(max_size=64), offset=st.integers(0, 0x50))
 def test_random_unwind_data_gives_an_answer_or_a_clear_error(unwind: bytes, code: bytes, offset: int) -> None:
-    try:
-        step(Image(bytes((1 | offset % 2,)) + unwind, code), [RETURN] * 64, offset=offset, pdata=unwind)
-    except KdiveError:
-        pass
+    with contextlib.suppress(KdiveError):
+        step(Image(bytes((1 + offset % 2,)) + unwind, code), [RETURN] * 64, offset=offset, pdata=unwind)

@@ -13,7 +13,7 @@ from kdive.arch.arm64.context import CONTEXT_SIZE, decode_context
 from kdive.errors import FormatError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from kdive.arch.context import RegisterContext
     from kdive.memory.interface import Memory
@@ -85,8 +85,15 @@ def find_function(pdata: bytes, rva: int) -> RuntimeFunction | None:
     return RuntimeFunction(words[2 * low - 2], words[2 * low - 1]) if low else None
 
 
-def parse_unwind_data(read: Callable[[int, int], bytes], function: RuntimeFunction) -> UnwindData:
+def parse_unwind_data(
+    read: Callable[[int, int], bytes], function: RuntimeFunction, offset: int | None = None
+) -> UnwindData:
     """Decode the unwind data of a function.
+
+    Args:
+        read: Returns image bytes by RVA, short where there are none.
+        function: Its entry.
+        offset: With it only the epilogue that this offset into the function may lie in is decoded.
 
     Raises:
         FormatError: It is cut off or of a kind that is not known.
@@ -95,7 +102,7 @@ def parse_unwind_data(read: Callable[[int, int], bytes], function: RuntimeFuncti
         return _packed(function.data)
     if function.flag == 3:
         raise FormatError("unwind data of a reserved kind", offset=function.begin)
-    return _full(read, function.data)
+    return _full(read, function.data, offset)
 
 
 def _packed(word: int) -> UnwindData:
@@ -165,7 +172,7 @@ def _packed(word: int) -> UnwindData:
     return UnwindData(length, reverse, epilogues, has_prologue=not fragment)
 
 
-def _full(read: Callable[[int, int], bytes], rva: int) -> UnwindData:
+def _full(read: Callable[[int, int], bytes], rva: int, offset: int | None) -> UnwindData:
     head = read(rva, 8)
     if len(head) < 4:
         raise FormatError("unwind data is not in the image", offset=rva)
@@ -191,7 +198,12 @@ def _full(read: Callable[[int, int], bytes], rva: int) -> UnwindData:
         operations = tuple(_operations(codes, epilogue_count))
         epilogues.append((length - 4 * (_instructions(operations) + 1), operations))
     else:
-        words = memoryview(scopes).cast("I") if scope_count else ()
+        words: Sequence[int] = memoryview(scopes).cast("I") if scope_count else ()
+        if offset is not None:
+            # The nearest one that begins at or before the offset: a record may list very many.
+            before = (scope for scope in words if (scope & 0x3FFFF) * 4 <= offset)
+            nearest = max(before, key=lambda scope: scope & 0x3FFFF, default=None)
+            words = () if nearest is None else (nearest,)
         epilogues = [((scope & 0x3FFFF) * 4, tuple(_operations(codes, scope >> 22))) for scope in words]
     return UnwindData(length, tuple(_operations(codes, 0)), tuple(epilogues))
 
@@ -329,9 +341,9 @@ class Unwinder:
             MemoryAccessError: The stack is not readable where it must be.
             FormatError: The unwind data is wrong or of a kind that is not handled.
         """
-        data = parse_unwind_data(self._read, function)
         try:
             offset = context.values["pc"] - self._base - function.begin
+            data = parse_unwind_data(self._read, function, offset)
             if offset >= data.length:
                 return None
             state = context.copy()
