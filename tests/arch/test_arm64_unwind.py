@@ -265,6 +265,30 @@ def test_machine_frames_and_contexts_give_the_interrupted_place_exactly() -> Non
     assert (caller.ip, caller.sp, caller.values["x0"], machine) == (RETURN + 4, STACK + 0x900, 0x77, True)
 
 
+def test_a_trap_frame_is_decoded_by_who_knows_its_layout() -> None:
+    raw = full(bytes((0xE8, END)))
+    trap = RegisterContext("arm64", {"pc": RETURN, "sp": STACK + 0x800, "x0": 5, "x19": 0})
+
+    def step_with(answer: RegisterContext | None) -> tuple[RegisterContext, bool] | None:
+        values = dict.fromkeys(GENERAL, 0) | {"sp": STACK, "pc": BASE + 0x1040, "x19": 19}
+        memory = FragmentMemory([(STACK, memoryview(bytes(64)))])
+        unwinder = Unwinder(memory, lambda rva, size: raw[rva - 0x2000 :][:size], BASE, lambda _: answer)
+        return unwinder.step(RegisterContext("arm64", values), RuntimeFunction(0x1000, 0x2000))
+
+    found = step_with(trap)
+    assert found is not None
+    caller, machine = found
+    assert (caller.ip, caller.sp, caller.values["x0"], caller.values["x19"], machine) == (
+        RETURN,
+        STACK + 0x800,
+        5,
+        19,
+        True,
+    )
+    with pytest.raises(FormatError):
+        step_with(None)
+
+
 def test_frames_that_need_more_than_the_stack_are_refused() -> None:
     for code, words in ((0xE8, "trap frame"), (0xEB, "emulated"), (0xFD, "not known")):
         with pytest.raises(FormatError, match=words):

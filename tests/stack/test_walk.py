@@ -66,6 +66,9 @@ class Host:
         offset = address - module.base - 0x1000
         return f"{module.name}!f{offset // 0x100}", offset % 0x100, True
 
+    def trap_frame(self, address: int) -> RegisterContext | None:
+        del address
+
 
 def amd64(ip: int, sp: int = STACK, **registers: int) -> RegisterContext:
     return RegisterContext("amd64", {**dict.fromkeys(GENERAL, 0), "rip": ip, "rsp": sp, **registers})
@@ -152,6 +155,23 @@ def test_behind_an_unwound_frame_its_parameter_area_is_not_scanned() -> None:
     stack = [0, KERNEL + 0x1050, 0, KERNEL + 0x1150, 0, 0, 0, KERNEL + 0x1250]
     frames = walk(amd64(DRIVER + 0x1050), Host(stack, kernel, driver))
     assert shape(frames)[1:] == [("unwind", KERNEL + 0x1050, 16), ("scan", KERNEL + 0x1250, 64)]
+
+
+def test_a_return_to_no_module_is_shown_unless_the_walk_had_to_guess() -> None:
+    driver, kernel = Module("driver", DRIVER, [PUSH_RBX]), Module("nt", KERNEL)
+    hidden = 0xFFFFF80055501234
+    frames = walk(amd64(DRIVER + 0x1050), Host([0xB, hidden, 0, 0, 0, 0, 0, DRIVER + 0x1060], driver))
+    assert shape(frames)[1:] == [("unwind", hidden, 16), ("scan", DRIVER + 0x1060, 64)]
+    assert frames[1].note == "outside every module"
+    assert len(walk(amd64(DRIVER + 0x1050), Host([0xB, 0x1234], driver))) == 1
+    frames = walk(amd64(KERNEL + 0x1050), Host([0, DRIVER + 0x1050, 0xB, hidden], driver, kernel))
+    assert [frame.ip for frame in frames[1:]] == [DRIVER + 0x1050]
+
+
+def test_registers_that_a_scan_cannot_know_are_absent() -> None:
+    kernel = Module("nt", KERNEL)
+    frames = walk(amd64(KERNEL + 0x1050, rbp=0x77), Host([0, KERNEL + 0x1150], kernel))
+    assert frames[1].context.values == {"rip": KERNEL + 0x1150, "rsp": STACK + 16}
 
 
 def test_arm64_follows_frame_records_where_there_is_no_unwind_data() -> None:

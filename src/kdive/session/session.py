@@ -205,6 +205,7 @@ class Session:
 
     def walk_stack(self, context: RegisterContext, limit: int = STACK_LIMIT) -> list[StackFrame]:
         """Walk the call stack of any context."""
+        from kdive.session.crash import trap_frame_context
         from kdive.session.unwind import SessionUnwindHost
         from kdive.stack.unwinder import walk
 
@@ -216,6 +217,5 @@ class Session:
                 bounds = (low, high) if low <= context.sp < high else None
             except KdiveError:
                 bounds = None
-        return walk(
-            context, SessionUnwindHost(self.memory, self.engine), limit=limit, cancel=self.cancel, stack_bounds=bounds
-        )
+        host = SessionUnwindHost(self.memory, self.engine, lambda address: trap_frame_context(self, address))
+        return walk(context, host, limit=limit, cancel=self.cancel, stack_bounds=bounds)

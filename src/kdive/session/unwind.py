@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kdive.errors import KdiveError
+
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kdive.arch.context import RegisterContext
     from kdive.memory.interface import Memory
     from kdive.symbols.engine import SymbolEngine
     from kdive.symbols.images import ModuleImage
@@ -16,11 +21,13 @@ class SessionUnwindHost:
     Args:
         memory: The address space that the stack lies in.
         engine: Modules and symbols.
+        trap_frame: Decodes the kernel's trap frame at an address; raises if it cannot.
     """
 
-    def __init__(self, memory: Memory, engine: SymbolEngine) -> None:
+    def __init__(self, memory: Memory, engine: SymbolEngine, trap_frame: Callable[[int], RegisterContext]) -> None:
         self._memory = memory
         self._engine = engine
+        self._trap_frame = trap_frame
 
     @property
     def memory(self) -> Memory:
@@ -37,3 +44,10 @@ class SessionUnwindHost:
         if found is None or found.symbol is None:
             return None
         return f"{found.module.name}!{found.symbol.name}", found.displacement, found.symbol.kind == "function"
+
+    def trap_frame(self, address: int) -> RegisterContext | None:
+        """The registers in the kernel's trap frame at an address; None if its layout or its bytes are not known."""
+        try:
+            return self._trap_frame(address)
+        except KdiveError:
+            return None

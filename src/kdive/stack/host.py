@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from kdive.arch.context import RegisterContext
     from kdive.memory.interface import Memory
 
 
@@ -49,4 +50,8 @@ class UnwindHost(Protocol):
 
     def nearest_symbol(self, address: int) -> tuple[str, int, bool] | None:
         """``(name, displacement, known to be a function)`` of the symbol at or below an address."""
+        ...
+
+    def trap_frame(self, address: int) -> RegisterContext | None:
+        """The registers in the kernel's trap frame at an address; None if its layout or its bytes are not known."""
         ...

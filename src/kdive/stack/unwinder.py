@@ -12,17 +12,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from kdive.addr import MASK64
+from kdive.arch.context import RegisterContext
 from kdive.errors import FormatError, MemoryAccessError
 from kdive.stack.scan import Candidate, follows_call_arm64, scan
 
 if TYPE_CHECKING:
-    from kdive.arch.context import RegisterContext
     from kdive.cancel import CancelToken
     from kdive.stack.host import UnwindHost, UnwindModule
 
 How = Literal["context", "unwind", "inline", "chain", "scan"]
 _KERNEL_STACK_SIZE = 0x6000
 _MAX_FRAME = 1 << 20
+_FIRST_ADDRESS = 0x10000
 _MAX_PDATA = 16 << 20
 
 
@@ -35,7 +36,7 @@ class StackFrame:
         ip: Instruction pointer in the frame.
         how: How the frame was found: it is the ``context`` that the walk began with, or came of unwind data, of the
             ``chain`` of frame pointers, or of a ``scan``.
-        context: Registers in the frame; after a scan only the instruction and stack pointer mean anything, and after
+        context: Registers in the frame: those that are known. A scan finds only the instruction and the stack pointer,
             the chain the frame pointer too.
         note: More about how it was found.
     """
@@ -86,15 +87,22 @@ def walk(
     return frames
 
 
+def _may_be_code(address: int) -> bool:
+    """Whether an address is canonical, and not among the first ones that no program uses."""
+    return address >= _FIRST_ADDRESS and address >> 47 in (0, 0x1FFFF)
+
+
 class _Walker:
     def __init__(self, host: UnwindHost, bounds: tuple[int, int] | None, cancel: CancelToken | None) -> None:
         self._host = host
         self._bounds = bounds
         self._cancel = cancel
+        self._guessed = False
         self._pdata: dict[int, bytes] = {}
 
     def caller(self, frame: StackFrame, *, innermost: bool) -> StackFrame | None:
         """Find the frame that called one."""
+        self._guessed |= frame.how == "scan"
         note = ""
         try:
             found = self._unwind(frame, innermost=innermost)
@@ -104,6 +112,8 @@ class _Walker:
         if found is not None:
             context, how_note = found
             if self._sane(frame, context, how_note):
+                if self._host.module_at(context.ip) is None:
+                    how_note = how_note or "outside every module"
                 return StackFrame(context.sp, context.ip, "unwind", context, how_note)
             if not context.ip:
                 return None
@@ -117,7 +127,7 @@ class _Walker:
         return self._scan(frame, note, innermost=innermost)
 
     def _sane(self, frame: StackFrame, context: RegisterContext, note: str) -> bool:
-        if self._host.module_at(context.ip) is None:
+        if self._host.module_at(context.ip) is None and (self._guessed or not _may_be_code(context.ip)):
             return False
         # A machine frame may lead to another stack; a leaf on ARM64 keeps its stack pointer.
         if note.startswith("machine"):
@@ -167,7 +177,8 @@ class _Walker:
             if not exact:
                 context = context.copy()
                 context.values["pc"] = frame.ip - 4
-            stepped = Unwinder(self._host.memory, module.read_image, module.base).step(context, function)
+            unwinder = Unwinder(self._host.memory, module.read_image, module.base, self._host.trap_frame)
+            stepped = unwinder.step(context, function)
         if stepped is None:
             if not innermost and not frame.note.startswith("machine"):
                 raise NoUnwindDataError(f"{module.name} has no unwind data for {frame.ip:#x}")
@@ -214,12 +225,12 @@ class _Walker:
         """
         from kdive.arch.arm64.unwind import strip_pointer_authentication
 
-        context = frame.context.copy()
-        values = context.values
+        values = frame.context.values
         record = values.get("fp", 0)
         link = strip_pointer_authentication(values.get("lr", 0))
         if innermost and self._in_leaf(frame.ip, link):
-            values["pc"] = link
+            context = frame.context.copy()
+            context.values["pc"] = link
             return StackFrame(context.sp, link, "chain", context, "link register")
         low, high = frame.child_sp, frame.child_sp + _MAX_FRAME
         if self._bounds is not None and self._bounds[0] <= low < self._bounds[1]:
@@ -230,7 +241,7 @@ class _Walker:
         above, link = int.from_bytes(raw[:8], "little"), strip_pointer_authentication(int.from_bytes(raw[8:], "little"))
         if (above and above <= record) or not self._may_return_to(link):
             return None
-        values.update({"pc": link, "fp": above, "sp": (record + 16) & MASK64})
+        context = RegisterContext("arm64", {"pc": link, "fp": above, "sp": (record + 16) & MASK64})
         return StackFrame(context.sp, link, "chain", context, note or "frame pointer chain")
 
     def _may_return_to(self, address: int) -> bool:
@@ -268,9 +279,9 @@ class _Walker:
             found = scan(self._host, frame.context.machine, low & ~7, high, after_call=after_call, cancel=self._cancel)
         if found is None:
             return None
-        context = frame.context.copy()
-        context.values["pc" if is_arm else "rip"] = found.value
-        context.values["sp" if is_arm else "rsp"] = found.stack_pointer or found.address + 8
+        names = ("pc", "sp") if is_arm else ("rip", "rsp")
+        stack_pointer = found.stack_pointer or (found.address + 8) & MASK64
+        context = RegisterContext(frame.context.machine, dict(zip(names, (found.value, stack_pointer), strict=True)))
         if found.stack_pointer:
             note = "machine frame found by scan"
         return StackFrame(context.sp, found.value, "scan", context, note or "stack scan")

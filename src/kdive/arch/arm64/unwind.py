@@ -301,7 +301,6 @@ _SIMPLE = {
 }
 _LONG_RESERVED = {0xDF: 2, 0xF8: 2, 0xF9: 3, 0xFA: 4, 0xFB: 5}
 _UNKNOWN_FRAMES = {
-    "trap_frame": "a trap frame",
     "ec_context": "an emulated context",
     "other": "an operation that is not known",
 }
@@ -311,6 +310,7 @@ _PAIRS = ("save_pair", "save_fpair", "save_qpair")
 _SINGLE = ("save_reg", "save_freg", "save_qreg")
 _INTEGER = ("save_pair", "save_reg", "save_lrpair")
 _LAST_INTEGER = 28
+_KEPT = frozenset(f"x{number}" for number in range(19, 29))
 _FIRST_FLOAT = 8
 
 
@@ -327,12 +327,20 @@ class Unwinder:
         memory: Where the stack lies.
         read: Returns image bytes by RVA.
         base: Load address of the image.
+        trap_frame: Decodes the kernel's trap frame at an address, whose layout only symbols tell; None if it cannot.
     """
 
-    def __init__(self, memory: Memory, read: Callable[[int, int], bytes], base: int) -> None:
+    def __init__(
+        self,
+        memory: Memory,
+        read: Callable[[int, int], bytes],
+        base: int,
+        trap_frame: Callable[[int], RegisterContext | None] | None = None,
+    ) -> None:
         self._memory = memory
         self._read = read
         self._base = base
+        self._trap_frame = trap_frame
 
     def step(self, context: RegisterContext, function: RuntimeFunction) -> tuple[RegisterContext, bool] | None:
         """Return the caller's context, and whether a machine frame led to it; None if the function does not reach here.
@@ -380,6 +388,13 @@ class Unwinder:
                 return True
             elif name == "context":
                 values.update(decode_context(self._memory.read(values["sp"], CONTEXT_SIZE)).values)
+                return True
+            elif name == "trap_frame":
+                trap = None if self._trap_frame is None else self._trap_frame(values["sp"])
+                if trap is None:
+                    raise FormatError("the unwind data holds a trap frame that cannot be decoded")
+                # Nonvolatile registers are not in a trap frame: the handler kept them.
+                values.update((name, value) for name, value in trap.values.items() if name not in _KEPT)
                 return True
             elif name == "pac":
                 values["lr"] = strip_pointer_authentication(values["lr"])
