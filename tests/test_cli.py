@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -181,3 +182,27 @@ def test_kdive_home_holds_everything_that_is_written(tmp_path: Path) -> None:
     )
     assert list(home.iterdir()) == []
     assert (tmp_path / "own" / "cache").is_dir()
+
+
+def test_an_interrupt_in_batch_mode_ends_the_program_with_130() -> None:
+    lines = ["-c", ".echo ready; .sleep 0n3600000; .echo rest", "-c", ".echo next"]
+    with subprocess.Popen(
+        [sys.executable, "-m", "kdive", DUMP, *SYMBOLS, "--batch", *lines], stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert [process.stdout.readline() for _ in range(2)][1] == "ready\n"
+        process.send_signal(signal.SIGINT)
+        rest = process.stdout.read()
+        assert process.wait(60) == 130
+    assert "error: cancelled" in rest
+    assert "next" not in rest
+
+
+def test_an_empty_symbol_path_beats_the_environment(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("_NT_SYMBOL_PATH", "srv*http://127.0.0.1:9/")
+    _, out, _ = run(capsys, DUMP, *SYMBOLS, "--batch", "-c", ".sympath")
+    assert "127.0.0.1" not in out
+    _, out, _ = run(capsys, DUMP, "--offline", "--batch", "-c", ".sympath")
+    assert "127.0.0.1" in out

@@ -3,6 +3,7 @@
 Usage: python stack_as_json.py MEMORY.DMP [SYMBOL_PATH] [ISF_FOLDER]
 """
 
+import contextlib
 import json
 import sys
 
@@ -11,9 +12,9 @@ import kdive
 
 def main(path: str, symbol_path: str = "", isf: str = "") -> None:
     with kdive.open_dump(path, symbol_path=symbol_path, isf=[isf] if isf else [], offline=True) as debugger:
-        found = debugger.session.exception_context()
-        if found is not None:
-            debugger.session.set_context(*found)
+        # Where no exception is recorded, the stack is that of the processor.
+        with contextlib.suppress(kdive.KdiveError):
+            debugger.command(".ecxr")
         frames = [
             {"ip": f"{frame.ip:#x}", "sp": f"{frame.child_sp:#x}", "symbol": frame.symbol, "how": frame.how}
             for frame in debugger.stack()

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kdive.errors import KdiveError
-    from kdive.frontends.opening import OpenRequest
+    from kdive.frontends.opening import OpenRequest, SymbolRequest
     from kdive.frontends.shell import Shell
 
 EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_INTERRUPTED = 0, 1, 2, 130
@@ -73,15 +73,20 @@ def _parser(where: str) -> argparse.ArgumentParser:
     return parser
 
 
-def _request(values: argparse.Namespace) -> OpenRequest | None:
-    """What to open; None if nothing was named."""
-    from kdive.frontends.opening import OpenRequest, SymbolRequest
+def _fill_in(values: argparse.Namespace) -> None:
+    """Let the environment stand in for options that were not given; an empty value counts as given."""
     from kdive.options import OPTIONS
 
     for option in OPTIONS:
-        if hasattr(values, option.name) and not getattr(values, option.name):
+        if getattr(values, option.name, "") in (None, False):
             setattr(values, option.name, option.from_environment() or getattr(values, option.name))
-    symbols = SymbolRequest(
+
+
+def _symbols(values: argparse.Namespace) -> SymbolRequest:
+    """Where symbols come from."""
+    from kdive.frontends.opening import SymbolRequest
+
+    return SymbolRequest(
         values.sympath,
         tuple(values.sympath_append or ()),
         tuple(values.pdb_server or ()),
@@ -89,6 +94,12 @@ def _request(values: argparse.Namespace) -> OpenRequest | None:
         tuple(values.srcpath or ()),
         bool(values.offline),
     )
+
+
+def _request(values: argparse.Namespace, symbols: SymbolRequest) -> OpenRequest | None:
+    """What to open; None if nothing was named."""
+    from kdive.frontends.opening import OpenRequest
+
     dump = values.dump or getattr(values, "file", None)
     backend = values.backend or ("dump" if dump else None)
     if backend is None:
@@ -106,11 +117,13 @@ def _main(arguments: list[str]) -> int:
         return stop.code if isinstance(stop.code, int) else EXIT_USAGE
     if values.version:
         return main(["--version"])
-    request = _request(values)
+    _fill_in(values)
+    symbols = _symbols(values)
+    request = _request(values, symbols)
     if serve:
         from kdive.frontends.mcp.server import serve_stdio
 
-        return serve_stdio(request)
+        return serve_stdio(request, symbols)
     if request is None:
         parser.print_usage(sys.stderr)
         sys.stderr.write("kdive: name a dump file: kdive MEMORY.DMP\n")
@@ -125,7 +138,7 @@ def _fail(error: KdiveError) -> None:
 
 
 def _debug(values: argparse.Namespace, request: OpenRequest) -> int:
-    from kdive.errors import KdiveError, UsageError
+    from kdive.errors import CancelledError, DeadlineError, KdiveError, UsageError
     from kdive.frontends.opening import open_session
     from kdive.frontends.shell import Shell
     from kdive.session.owner import Owner
@@ -143,12 +156,15 @@ def _debug(values: argparse.Namespace, request: OpenRequest) -> int:
         _fail(error)
         owner.stop()
         return EXIT_USAGE
+    except CancelledError:
+        owner.stop()
+        return EXIT_INTERRUPTED
     except KdiveError as error:
         _fail(error)
         owner.stop()
         return EXIT_FAILED
     try:
-        for notice in session.notices():
+        for notice in owner.call(session.notices):
             sys.stderr.write(f"warning: {notice}\n")
         writer = _writer(values)
         shell = Shell(session, writer.result)
@@ -158,6 +174,11 @@ def _debug(values: argparse.Namespace, request: OpenRequest) -> int:
             failed |= outcome.error is not None
             if outcome.quit:
                 return EXIT_FAILED if failed and values.batch else EXIT_OK
+            if isinstance(outcome.error, CancelledError) and not isinstance(outcome.error, DeadlineError):
+                # Ctrl+C ends the whole list: in batch mode the program, else what stands before the prompt.
+                if values.batch:
+                    return EXIT_INTERRUPTED
+                break
         if values.batch:
             return EXIT_FAILED if failed else EXIT_OK
         from kdive.frontends.repl.loop import run_repl

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
+import threading
 from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
 
+from kdive.frontends.mcp import tools
 from kdive.frontends.mcp.server import make_server
 from kdive.frontends.mcp.tools import INSTRUCTIONS, TOOLS, ArgumentError, Toolbox
-from kdive.frontends.opening import SymbolRequest
+from kdive.frontends.opening import OpenRequest, SymbolRequest, open_session
 from tests.tools_sample import SAMPLE
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
+
+    from kdive.session.session import Session
 
 DUMP = str(SAMPLE / "crash.dmp")
 SYMBOLS = SymbolRequest(path="", isf=(str(SAMPLE / "isf"),), offline=True)
@@ -183,6 +188,69 @@ def test_a_cancelled_call_cancels_its_job() -> None:
             toolbox.shutdown()
 
     asyncio.run(run())
+
+
+def test_close_during_open_frees_the_slot_even_if_the_target_opens_after_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+
+    def slow(request: OpenRequest) -> Session:
+        begun.set()
+        go_on.wait(30)
+        return open_session(request)
+
+    async def run() -> None:
+        toolbox = Toolbox(SYMBOLS)
+        arguments = {"backend": "dump", "connect": DUMP}
+        monkeypatch.setattr(tools, "open_session", slow)
+        pending = asyncio.ensure_future(toolbox.call("open", arguments))
+        await asyncio.to_thread(begun.wait, 30)
+        assert "still opening" in (await toolbox.call("status", {})).text
+        assert "already active or opening" in (await toolbox.call("open", arguments)).text
+        closed = await toolbox.call("close", {})
+        assert closed.data is not None
+        assert closed.data["note"]
+        go_on.set()
+        assert (await pending).is_error
+        assert "no debugger session is active" in (await toolbox.call("status", {})).text
+        assert not (await toolbox.call("open", arguments)).is_error
+        assert not (await toolbox.call("close", {})).is_error
+
+    asyncio.run(run())
+
+
+def test_symbol_options_hold_for_a_session_that_a_client_opens() -> None:
+    from mcp import Client, StdioServerParameters
+
+    async def run() -> None:
+        with anyio.fail_after(60):
+            arguments = ["-m", "kdive", "mcp", "--sympath", "", "--isf", str(SAMPLE / "isf"), "--offline"]
+            server = StdioServerParameters(command=sys.executable, args=arguments, env=dict(os.environ))
+            async with Client(server) as client:
+                assert not (await client.call_tool("open", {"backend": "dump", "connect": DUMP})).is_error
+                shown = text(await client.call_tool("command", {"line": ".sympath; lmv"}))
+                assert "offline" in shown
+                assert "isf symbols" in shown
+
+    anyio.run(run)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "part"),
+    [
+        (["--dump", "nothing.dmp"], 1, "error: no such file"),
+        (["-b", "kd", "--connect", "socket"], 1, "not in this release"),
+        (["-b", "kdnet"], 2, "needs a key"),
+    ],
+)
+def test_a_target_that_cannot_be_opened_at_the_start_ends_the_server(
+    arguments: list[str], status: int, part: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    from kdive import cli
+
+    assert cli.main(["mcp", *arguments]) == status
+    captured = capfd.readouterr()
+    assert part in captured.err
+    assert captured.out == ""
 
 
 def test_unknown_arguments_are_refused_before_the_slot_is_claimed() -> None:

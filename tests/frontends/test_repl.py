@@ -14,6 +14,7 @@ from kdive.cli import TextWriter
 from kdive.directories import state_directory
 from kdive.frontends.opening import OpenRequest, SymbolRequest, open_session
 from kdive.frontends.repl.completion import CommandCompleter
+from kdive.frontends.repl.history import trim_history
 from kdive.frontends.repl.lexer import CommandLexer
 from kdive.frontends.repl.loop import make_prompt, run_line
 from kdive.frontends.shell import Shell
@@ -22,6 +23,7 @@ from tests.tools_sample import SAMPLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 
 @pytest.fixture
@@ -114,3 +116,15 @@ def test_an_internal_error_does_not_end_the_session(
     monkeypatch.setattr(shell.session.engine, "nearest", broken)
     assert run_line(owner, shell, writer, "ln rip")
     assert "internal error" in capsys.readouterr().out
+
+
+def test_an_overgrown_history_keeps_its_newest_entries_whole(tmp_path: Path) -> None:
+    place = tmp_path / "history"
+    entries = [f"\n# 2026-01-01 00:00:{index:02}\n+.echo {index}\n+# second line\n" for index in range(10)]
+    place.write_text("".join(entries), "utf-8")
+    trim_history(place, limit=10)
+    assert place.read_text("utf-8") == "".join(entries)
+    trim_history(place, limit=3)
+    assert place.read_text("utf-8") == "".join(entries[-3:]).lstrip()
+    assert list(tmp_path.iterdir()) == [place]
+    trim_history(tmp_path / "absent")

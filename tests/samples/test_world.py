@@ -71,8 +71,7 @@ def test_five_level_paging_is_recognised(tmp_path: Path) -> None:
 def test_an_encoded_debugger_block_is_decoded_with_the_kernels_keys(tmp_path: Path) -> None:
     session = write_world(build_world(encoded=True), tmp_path)
     kernel = session.kernel
-    assert kernel.debugger_data is None
-    decoded = kernel.decode_debugger_data()
+    decoded = kernel.debugger_data
     assert decoded is not None
     assert decoded.encoded
     assert decoded.kernel_base == kernel.base
@@ -153,3 +152,21 @@ def test_the_kernels_identity_is_in_the_image(world: World, tmp_path: Path) -> N
     session.engine.symbols_of(state)
     assert state.identity is not None
     assert (state.identity.file_name, state.identity.guid, state.identity.age) == KERNEL_PDB
+
+
+def test_an_encoded_block_without_symbols_is_reported_as_not_readable(tmp_path: Path) -> None:
+    session = write_world(build_world(encoded=True), tmp_path, isf=False)
+    session.engine.store.set_path("")
+    text, outcome = run(session, "vertarget; k; lm")
+    assert outcome.error is None
+    assert "faulty!ReadDeviceRegister" in text
+
+
+def test_the_block_is_found_by_symbols_where_the_header_does_not_say(tmp_path: Path) -> None:
+    world = build_world()
+    world.fields.debugger_data = int.from_bytes(b"PAGEPAGE", "little")
+    session = write_world(world, tmp_path)
+    found = session.kernel.debugger_data
+    assert found is not None
+    assert found.address == session.kernel.symbol("KdDebuggerDataBlock")
+    assert not found.encoded

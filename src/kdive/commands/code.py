@@ -54,7 +54,7 @@ def _missing(session: Session, address: int) -> MemoryAccessError:
     state = session.engine.state_at(address)
     hint = None
     if state is not None:
-        from kdive.symbols.store import WantedFile, image_key
+        from kdive.symbols.wanted import WantedFile, image_key
 
         module = state.module
         if module.timestamp:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from kdive.commands.context import CommandContext
 from kdive.commands.registry import Registry
 from kdive.commands.transcript import Transcript
+from kdive.commands.unavailable import unavailable
 from kdive.errors import CapabilityError, CommandError, KdiveError
 from kdive.session.evaluation import SessionScope
 from kdive.session.script import Interpreter, LineAborted
@@ -122,7 +123,8 @@ class Dispatcher:
         try:
             return Path(path).expanduser().read_text("utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            raise CommandError(f"cannot read the script: {error}", where=path) from error
+            reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+            raise CommandError(f"cannot read the script: {reason}", where=path) from error
 
     def execute(self, command: str) -> None:
         """Run one command."""
@@ -193,9 +195,12 @@ class Dispatcher:
             return spec, word, text[len(word) :].strip()
         for length in range(len(word), 0, -1):
             spec = self.registry.find(word[:length])
-            if spec is not None and spec.glued:
+            if spec is not None and spec.glued and set(word[length:]) <= set(spec.glued):
                 return spec, word[:length], text[length:].strip()
         first = text.split(None, 1)[0] if text else ""
+        reason = unavailable(first)
+        if reason:
+            raise CapabilityError(f"{first} {reason}")
         import difflib
 
         near = difflib.get_close_matches(first, self.registry.names(), n=4, cutoff=0.55)
@@ -204,5 +209,11 @@ class Dispatcher:
 
     @staticmethod
     def _ends(spec: CommandSpec, text: str, end: int) -> bool:
-        """Whether the name ends where the pattern ended: a glued command takes anything, others a separator."""
-        return spec.glued or text[end] in " \t\"'/-@(" or not (text[end].isalnum() or text[end] in "_.!?")
+        """Whether the name ends where the pattern ended: at a separator, or at what the command lets follow."""
+        # `?1+1`: a name of punctuation needs no space behind it.
+        return (
+            not text[end - 1].isalnum()
+            or text[end] in spec.glued
+            or text[end] in " \t\"'/-@("
+            or not (text[end].isalnum() or text[end] in "_.!?")
+        )

@@ -314,7 +314,7 @@ def _processor_row(context: CommandContext, number: int) -> ProcessorRow:
     group=Group.KERNEL,
     summary="list the processors, or choose one: ~1s",
     examples=("~", "~0s"),
-    glued=True,
+    glued="0123456789abcdefs*",
 )
 def tilde(context: CommandContext, arguments: str) -> ProcessorList | ScopeChanged:
     """List or choose processors."""

@@ -121,7 +121,6 @@ def _display(context: CommandContext, arguments: str, form: Format) -> MemoryDis
     details="Without an address the display goes on where the last one ended. Unreadable elements show as ?.",
     examples=("db rsp", "dd rsp L8", "dq poi(rsp) L2", "dyb @rip L4"),
     needs=(Capability.MEMORY,),
-    glued=True,
 )
 def d(context: CommandContext, arguments: str) -> MemoryDisplay:
     """Display memory."""
@@ -261,7 +260,7 @@ def ds(context: CommandContext, arguments: str) -> StringDisplay:
     summary="walk a linked list and show the words at each link; b walks LIST_ENTRY backwards",
     examples=("dl nt!PsLoadedModuleList 4 2",),
     needs=(Capability.MEMORY,),
-    glued=True,
+    glued="b",
 )
 def dl(context: CommandContext, arguments: str) -> ListLinks:
     """Walk a list."""

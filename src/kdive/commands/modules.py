@@ -118,7 +118,7 @@ def _parse_lm(context: CommandContext, arguments: str) -> tuple[set[str], str, i
     summary="list modules; v shows details, t timestamps, m and a choose",
     details="Options may be glued: lmvm nt, lmkv. Without a choice the unloaded modules are listed too.",
     examples=("lm", "lmvm nt", "lm t", "lm a rip"),
-    glued=True,
+    glued="vmtaukn1olf",
 )
 def lm(context: CommandContext, arguments: str) -> ModuleList:
     """List modules."""
@@ -132,7 +132,7 @@ def lm(context: CommandContext, arguments: str) -> ModuleList:
     group=Group.SYMBOLS,
     summary="list modules with details",
     examples=("lmv m amdppm",),
-    glued=True,
+    glued="vmtaukn1olf",
 )
 def lmv(context: CommandContext, arguments: str) -> ModuleList:
     """List modules with details."""

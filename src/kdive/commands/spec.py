@@ -46,7 +46,7 @@ class CommandSpec:
         examples: Lines that a user can type.
         needs: What the target must be able to do.
         raw: The command takes the rest of the line as it stands, ``;`` and all.
-        glued: The command's arguments may follow its name without a space (``lmvm nt``, ``~2s``).
+        glued: The characters that may follow the name without a space (``lmvm nt``, ``k5``, ``~2s``).
         handler: ``(context, arguments) -> result``; the result is data for the renderers, or None.
     """
 
@@ -59,7 +59,7 @@ class CommandSpec:
     examples: tuple[str, ...] = ()
     needs: frozenset[Capability] = frozenset()
     raw: bool = False
-    glued: bool = False
+    glued: str = ""
 
     @property
     def name(self) -> str:
@@ -81,7 +81,7 @@ def command(
     examples: tuple[str, ...] = (),
     needs: tuple[Capability, ...] = (),
     raw: bool = False,
-    glued: bool = False,
+    glued: str = "",
 ) -> Callable[[Handler], CommandSpec]:
     """Turn a function into a command; the arguments are the fields of :class:`CommandSpec`."""
 

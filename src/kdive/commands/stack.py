@@ -18,7 +18,7 @@ from kdive.errors import CommandError
 from kdive.formats.buffer import Buffer
 from kdive.formats.kernel_dump.header import EXCEPTION_SIZE, ExceptionRecord, parse_exception
 from kdive.nt.status import describe_exception, status_name
-from kdive.session.crash import context_record, crash_exception, trap_frame_context
+from kdive.session.crash import context_record, crash_exception, exception_context, trap_frame_context
 from kdive.targets.base import Capability
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def stack_of(session: Session, limit: int, style: str = "k") -> Stack:
     ),
     examples=("k", "kn 5", "kv"),
     needs=(Capability.REGISTERS,),
-    glued=True,
+    glued="bnpPvfL0123456789=",
 )
 def k(context: CommandContext, arguments: str) -> Stack:
     """Show the call stack."""
@@ -261,7 +261,7 @@ def ecxr(context: CommandContext, arguments: str) -> ContextSelected:
     """Select the exception's context."""
     del arguments
     session = context.session
-    found = session.exception_context()
+    found = exception_context(session)
     if found is None:
         raise CommandError(
             "this target records no exception context", hint=".cxr <address> and .trap <address> select one"

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from kdive.symbols.types import EnumType, StructType, Type
     from kdive.targets.base import Target
 
+_DEBUGGER_DATA_LIST = 0x20
+"""Offset of ``DebuggerDataList`` in ``DBGKD_GET_VERSION64`` (``wdbgexts.h``)."""
 _MACHINES = {"amd64": MACHINE_AMD64, "arm64": MACHINE_ARM64}
 
 
@@ -97,19 +99,31 @@ class Kernel:
         self.notices: list[str] = []
         self._index_cache = index_cache
         engine.kernel_matcher = self._match
-        self.debugger_data = self._find_debugger_data()
+        self._debugger_data = self._read_debugger_data(header.kd_debugger_data_block if header is not None else None)
+        self._debugger_data_sought = self._debugger_data is not None
         engine.set_modules(self._modules())
         if triage is not None:
             self._add_triage_copies(triage)
 
     # --- discovery -------------------------------------------------------------------------------------------------
 
-    def _find_debugger_data(self) -> DebuggerData | None:
-        address = self.header.kd_debugger_data_block if self.header is not None else None
-        if not address:
-            return None
-        data = self.memory.read_prefix(address, MAX_SIZE)
-        if len(data) < SIZE_OFFSET + 4:
+    @property
+    def debugger_data(self) -> DebuggerData | None:
+        """The debugger data block, None if it cannot be found or decoded.
+
+        The dump header usually says where it is. Failing that, or if what is there is encoded, the kernel's symbols
+        lead to it: they are asked once.
+        """
+        if not self._debugger_data_sought:
+            # Set first: looking for symbols asks for the block in turn.
+            self._debugger_data_sought = True
+            self._debugger_data = self._seek_debugger_data()
+        return self._debugger_data
+
+    def _read_debugger_data(self, address: int | None) -> DebuggerData | None:
+        """Read a plain block; None if there is none at an address."""
+        data = self.memory.read_prefix(address, MAX_SIZE) if address else b""
+        if address is None or len(data) < SIZE_OFFSET + 4:
             return None
         try:
             return parse_debugger_data(data, address)
@@ -118,25 +132,39 @@ class Kernel:
                 self.notices.append(str(error))
             return None
 
-    def decode_debugger_data(self) -> DebuggerData | None:
-        """Decode an encoded block with the keys in the kernel's memory; needs the kernel's symbols.
+    def _seek_debugger_data(self) -> DebuggerData | None:
+        """Find the block by symbols: its own, or the list in the version block (``DBGKD_GET_VERSION64``)."""
+        if self._named("PsLoadedModuleList") is None:
+            return None
+        places = [self._named("KdDebuggerDataBlock")]
+        version = self._named("KdVersionBlock")
+        if version is not None:
+            head = int.from_bytes(self.memory.read_prefix(version + _DEBUGGER_DATA_LIST, 8), "little")
+            places.append(int.from_bytes(self.memory.read_prefix(head, 8), "little") if head else None)
+        for place in places:
+            found = self._read_debugger_data(place) or self._decode_debugger_data(place)
+            if found is not None:
+                return found
+        return None
 
-        Returns the block in use: the plain one if it was not encoded, None if the keys cannot be read.
-        """
-        if self.debugger_data is not None:
-            return self.debugger_data
+    def _decode_debugger_data(self, address: int | None) -> DebuggerData | None:
+        """Decode an encoded block with the keys in the kernel's memory; None if they cannot be read."""
+        keys = [self._named(name) for name in ("KiWaitNever", "KiWaitAlways", "KdpDataBlockEncoded")]
+        never, always, flag = keys
+        if address is None or never is None or always is None or flag is None:
+            return None
         try:
-            address = self.symbol("KdDebuggerDataBlock")
-            never = self.memory.u64(self.symbol("KiWaitNever"))
-            always = self.memory.u64(self.symbol("KiWaitAlways"))
-            flag = self.symbol("KdpDataBlockEncoded")
             data = self.memory.read_prefix(address, MAX_SIZE)
-            plain = decode_debugger_data(data, never, always, flag)
+            plain = decode_debugger_data(data, self.memory.u64(never), self.memory.u64(always), flag)
             decoded = parse_debugger_data(plain, address)
         except KdiveError:
             return None
-        self.debugger_data = DebuggerData(address, decoded.data, encoded=True)
-        return self.debugger_data
+        return DebuggerData(address, decoded.data, encoded=True)
+
+    def _named(self, name: str) -> int | None:
+        """Address of a kernel symbol, without the help of the debugger data block."""
+        found = self.engine.find(f"nt!{name}")
+        return found[0][0].base + found[0][1].rva if found else None
 
     def _modules(self) -> list[Module]:
         if self.triage is not None:
@@ -152,8 +180,9 @@ class Kernel:
     def _module_list_head(self) -> int | None:
         if self.header is not None and self.header.ps_loaded_module_list:
             return self.header.ps_loaded_module_list
-        if self.debugger_data is not None:
-            return self.debugger_data.pointer("PsLoadedModuleList")
+        # Before the modules are known, no symbols can lead to the block.
+        if self._debugger_data is not None:
+            return self._debugger_data.pointer("PsLoadedModuleList")
         return None
 
     def _struct_or_none(self, name: str) -> StructType | None:
@@ -270,6 +299,8 @@ class Kernel:
         if self.triage is not None:
             return [UnloadedModule(entry.name, entry.start, entry.end, None) for entry in self.triage.unloaded]
         try:
-            return read_unloaded_modules(self)
+            table = self.memory.u64(self.symbol("MmUnloadedDrivers"))
+            last = self.memory.u32(self.symbol("MmLastUnloadedDriver"))
+            return read_unloaded_modules(self.memory, table, last)
         except (MemoryAccessError, SymbolNotFoundError):
             return []

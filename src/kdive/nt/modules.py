@@ -12,7 +12,6 @@ from kdive.symbols.views import Struct
 if TYPE_CHECKING:
     from kdive.formats.kernel_dump.triage import TriageBlock
     from kdive.memory.interface import Memory
-    from kdive.nt.kernel import Kernel
     from kdive.symbols.types import StructType
 
 _MAX_MODULES = 4096
@@ -139,16 +138,17 @@ def _module(memory: Memory, address: int, data: bytes, layout: StructType | None
     return Module(module_name(name), name, path or name, base, size, timestamp, checksum)
 
 
-def read_unloaded_modules(kernel: Kernel) -> list[UnloadedModule]:
-    """Read the ring ``nt!MmUnloadedDrivers``, most recent first.
+def read_unloaded_modules(memory: Memory, table: int, last: int) -> list[UnloadedModule]:
+    """Read the ring of unloaded drivers, most recent first.
+
+    Args:
+        memory: Kernel memory.
+        table: Address of the ring (the value of ``nt!MmUnloadedDrivers``).
+        last: Number of the slot to be written next (the value of ``nt!MmLastUnloadedDriver``).
 
     Raises:
         MemoryAccessError: It is not in memory.
-        SymbolNotFoundError: Nobody knows where it is.
     """
-    memory = kernel.memory
-    table = memory.u64(kernel.symbol("MmUnloadedDrivers"))
-    last = memory.u32(kernel.symbol("MmLastUnloadedDriver"))
     # struct { UNICODE_STRING Name; PVOID Start; PVOID End; LARGE_INTEGER Time; } [50]
     raw = memory.read(table, _UNLOADED_SLOTS * 0x28)
     found: list[UnloadedModule] = []

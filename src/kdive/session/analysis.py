@@ -20,7 +20,7 @@ from kdive.nt.bugchecks import (
     parameter_number,
 )
 from kdive.nt.naming import module_name
-from kdive.session.crash import crash_exception
+from kdive.session.crash import crash_exception, exception_context
 from kdive.session.findings import findings
 
 if TYPE_CHECKING:
@@ -183,7 +183,7 @@ def _symbol(session: Session, value: int) -> str:
 
 
 def _stack(session: Session) -> tuple[RegisterContext | None, str, list[StackFrame]]:
-    found = session.exception_context()
+    found = exception_context(session)
     if found is not None:
         return found[0], found[1], session.walk_stack(found[0], _STACK_FRAMES)
     try:

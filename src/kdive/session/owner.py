@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from kdive.cancel import CancelToken
-from kdive.errors import DeadlineError, StaleHandleError
+from kdive.errors import CancelledError, DeadlineError, StaleHandleError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -151,11 +151,20 @@ class Owner:
         return self.call(lambda: self.adopt(opener()), timeout)
 
     def adopt(self, session: Session) -> Session:
-        """Take over a session that was opened in a job; the one before is closed. Only for use in jobs."""
+        """Take over a session that was opened in a job; the one before is closed. Only for use in jobs.
+
+        Raises:
+            CancelledError: The job was cancelled while the session was being opened; the session is closed again.
+        """
         self._close_session()
-        self._session = session
         if self._running is not None:
+            try:
+                self._running.token.check()
+            except CancelledError:
+                session.close()
+                raise
             session.cancel = self._running.token
+        self._session = session
         return session
 
     def close(self, timeout: float | None = None) -> None:

@@ -216,10 +216,6 @@ class Session:
                 bounds = (low, high) if low <= context.sp < high else None
             except KdiveError:
                 bounds = None
-        return walk(context, SessionUnwindHost(self), limit=limit, cancel=self.cancel, stack_bounds=bounds)
-
-    def exception_context(self) -> tuple[RegisterContext, str] | None:
-        """The registers at the exception behind the crash, and where they came from; None if there is none."""
-        from kdive.session.crash import exception_context
-
-        return exception_context(self)
+        return walk(
+            context, SessionUnwindHost(self.memory, self.engine), limit=limit, cancel=self.cancel, stack_bounds=bounds
+        )

@@ -9,7 +9,7 @@ from kdive.addr import MASK64
 
 if TYPE_CHECKING:
     from kdive.arch.context import MachineName
-    from kdive.stack.unwinder import UnwindHost, UnwindModule
+    from kdive.stack.host import UnwindHost, UnwindModule
 
 _FAR = 0x8000
 _MAX_CALL = 7

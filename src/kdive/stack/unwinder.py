@@ -8,7 +8,7 @@ above the stack pointer, and says so on every frame that it finds that way.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal
 
 from kdive.errors import FormatError, MemoryAccessError
 from kdive.stack.scan import Candidate, scan
@@ -16,55 +16,11 @@ from kdive.stack.scan import Candidate, scan
 if TYPE_CHECKING:
     from kdive.arch.context import RegisterContext
     from kdive.cancel import CancelToken
-    from kdive.memory.interface import Memory
+    from kdive.stack.host import UnwindHost, UnwindModule
 
 How = Literal["context", "unwind", "inline", "scan"]
 _KERNEL_STACK_SIZE = 0x6000
 _MAX_PDATA = 16 << 20
-
-
-class UnwindModule(Protocol):
-    """An image as the unwinder sees it."""
-
-    @property
-    def name(self) -> str:
-        """Module name."""
-        ...
-
-    @property
-    def base(self) -> int:
-        """Load address."""
-        ...
-
-    @property
-    def size(self) -> int:
-        """Size in bytes."""
-        ...
-
-    def read_image(self, rva: int, size: int) -> bytes:
-        """Image bytes, short where there are none."""
-        ...
-
-    def exception_directory(self) -> tuple[int, int]:
-        """``(rva, size)`` of ``.pdata``; ``(0, 0)`` if unknown."""
-        ...
-
-
-class UnwindHost(Protocol):
-    """What the walker needs around it."""
-
-    @property
-    def memory(self) -> Memory:
-        """Where the stack lies."""
-        ...
-
-    def module_at(self, address: int) -> UnwindModule | None:
-        """The image around an address."""
-        ...
-
-    def nearest_symbol(self, address: int) -> tuple[str, int, bool] | None:
-        """``(name, displacement, known to be a function)`` of the symbol at or below an address."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -128,16 +128,16 @@ class IsfCatalogue:
                 return Path(entry.path)
         return None
 
-    def entries(self) -> list[IsfEntry]:
-        """Look into every file that has not been seen in its present form."""
-        if not self._directories:
-            return []
-        self._memory = self._memory or self._load()
+    def entries(self) -> Iterator[IsfEntry]:
+        """Yield what is known of each file, looking into those that have not been seen in their present form.
+
+        A caller that has found what it wants stops early: the rest is not looked into.
+        """
+        self._memory = self._memory or (self._load() if self._directories else {})
         known: dict[str, Any] = self._memory
         fresh = False
-        entries: list[IsfEntry] = []
-        for directory in self._directories:
-            for path in isf_files(directory):
+        try:
+            for path in (path for directory in self._directories for path in isf_files(directory)):
                 with contextlib.suppress(OSError):
                     status = path.stat()
                     key = f"{path.resolve()}|{status.st_size}|{status.st_mtime_ns}"
@@ -146,10 +146,10 @@ class IsfCatalogue:
                         known[key] = None if entry is None else asdict(entry)
                         fresh = True
                     if known[key] is not None:
-                        entries.append(IsfEntry(**known[key]))
-        if fresh:
-            self._save(known)
-        return entries
+                        yield IsfEntry(**known[key])
+        finally:
+            if fresh:
+                self._save(known)
 
     def _load(self) -> dict[str, Any]:
         if self._cache is None:

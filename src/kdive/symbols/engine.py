@@ -15,8 +15,8 @@ from kdive.errors import AmbiguousSymbolError, FormatError, KdiveError, SymbolNo
 from kdive.symbols.images import Module, ModuleImage, open_image_file
 from kdive.symbols.interface import wildcard
 from kdive.symbols.isf import open_isf
-from kdive.symbols.store import WantedFile, image_key
 from kdive.symbols.types import StructType, resolved
+from kdive.symbols.wanted import WantedFile, image_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kdive.cancel import CancelToken
-    from kdive.symbols.store import WantedFile
+    from kdive.symbols.wanted import WantedFile
 
 CONNECT_DEADLINE = 3.0
 READ_DEADLINE = 15.0

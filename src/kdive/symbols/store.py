@@ -5,7 +5,6 @@ Nothing here waits on a network: a lookup answers from disk, and what is missing
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,29 +15,7 @@ if TYPE_CHECKING:
 
     from kdive.symbols.fetch import Fetcher
     from kdive.symbols.path import SymbolSource
-
-
-@dataclass(frozen=True, slots=True)
-class WantedFile:
-    """A file that symbols were looked for in.
-
-    Attributes:
-        name: File name, as the store spells it (``amdppm.pdb``).
-        key: Store key: GUID and age for a PDB, timestamp and size for an image.
-    """
-
-    name: str
-    key: str
-
-    @property
-    def relative(self) -> str:
-        """The path of the file inside a store, with forward slashes."""
-        return f"{self.name}/{self.key}/{self.name}"
-
-
-def image_key(timestamp: int, size: int) -> str:
-    """The store key of an image: timestamp as eight hex digits, size as few as it takes (``c9c030003b000``)."""
-    return f"{timestamp:08X}{size:x}"
+    from kdive.symbols.wanted import WantedFile
 
 
 class SymbolStore:

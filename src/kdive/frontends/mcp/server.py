@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from kdive.frontends.mcp.tools import INSTRUCTIONS, TOOLS, ArgumentError, Toolbox
 
 if TYPE_CHECKING:
-    from kdive.frontends.opening import OpenRequest
+    from kdive.frontends.opening import OpenRequest, SymbolRequest
 
 
 def make_server(toolbox: Toolbox) -> Any:
@@ -69,22 +69,28 @@ def _declares(name: str) -> bool:
     return any(tool.name == name and tool.output is not None for tool in TOOLS)
 
 
-def serve_stdio(request: OpenRequest | None) -> int:
+def serve_stdio(request: OpenRequest | None, symbols: SymbolRequest) -> int:
     """Serve on standard input and output until the client leaves; return the exit status.
 
     Args:
         request: A target to open at the start.
+        symbols: Where symbols come from, for every session that is opened.
     """
     import anyio
 
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING)
-    toolbox = Toolbox(request.symbols if request is not None else None)
+    toolbox = Toolbox(symbols)
 
     async def run() -> int:
         from mcp.server.stdio import stdio_server
 
-        if request is not None and request.connect:
-            opened = await toolbox.call("open", {"backend": request.backend, "connect": request.connect})
+        if request is not None:
+            named = {"backend": request.backend, "connect": request.connect, "key": request.key}
+            try:
+                opened = await toolbox.call("open", {name: value for name, value in named.items() if value is not None})
+            except ArgumentError as error:
+                sys.stderr.write(f"error: {error}\n")
+                return 2
             if opened.is_error:
                 sys.stderr.write(opened.text + "\n")
                 return 1

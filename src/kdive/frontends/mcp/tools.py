@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from kdive.addr import json_address
-from kdive.errors import CancelledError, CommandError, DeadlineError, KdiveError, UnsupportedError, UsageError
+from kdive.errors import CommandError, DeadlineError, KdiveError, UnsupportedError, UsageError
 from kdive.frontends.opening import OpenRequest, SymbolRequest, open_session
 from kdive.frontends.shell import Shell
 from kdive.render.console import error_text
@@ -219,8 +219,8 @@ class Toolbox:
 
         try:
             output, outcome, trailer = await self._job(work, self._deadline)
-        except CancelledError as error:
-            return ToolResult(f"error: {error}", is_error=True)
+        except KdiveError as error:
+            return ToolResult(error_text(error).plain(), is_error=True)
         parts = [text for text in output if text]
         if outcome.error is not None:
             parts.append(error_text(outcome.error, outcome.not_run).plain())
@@ -241,8 +241,8 @@ class Toolbox:
             return unready or ToolResult(NO_SESSION, is_error=True)
         try:
             data = await self._job(lambda: status_data(shell), self._deadline)
-        except CancelledError as error:
-            return ToolResult(f"error: {error}", is_error=True)
+        except KdiveError as error:
+            return ToolResult(error_text(error).plain(), is_error=True)
         import json
 
         return ToolResult(json.dumps(data), data=data)
@@ -263,8 +263,7 @@ class Toolbox:
         owner = Owner()
         self._owner = owner
         try:
-            session = await self._job(lambda: owner.adopt(open_session(request)), self._deadline)
-            self._shell = Shell(session, self._collect)
+            shell, processors, notices = await self._job(lambda: self._attach(owner, request), self._deadline)
         except KdiveError as error:
             self._release(generation, owner)
             return ToolResult(error_text(error).plain(), is_error=True)
@@ -274,16 +273,19 @@ class Toolbox:
         finally:
             if generation == self._generation:
                 self._opening = False
-        data = {
-            "status": "connected",
-            "backend": backend,
-            "connect": connect,
-            "processors": session.target.processors,
-        }
-        notices = "".join(f"\nwarning: {notice}" for notice in session.notices())
+        if generation != self._generation:
+            # close() has given the slot back while the target was being opened, and has ended this owner.
+            return ToolResult("error: the open was cancelled by close", is_error=True)
+        self._shell = shell
+        data = {"status": "connected", "backend": backend, "connect": connect, "processors": processors}
         import json
 
-        return ToolResult(json.dumps(data) + notices, data=data)
+        return ToolResult(json.dumps(data) + "".join(f"\nwarning: {notice}" for notice in notices), data=data)
+
+    def _attach(self, owner: Owner, request: OpenRequest) -> tuple[Shell, int, list[str]]:
+        """Open a session; runs on the owner thread."""
+        session = owner.adopt(open_session(request))
+        return Shell(session, self._collect), session.target.processors, session.notices()
 
     def _release(self, generation: int, owner: Owner) -> None:
         """Roll a claim of the slot back, unless another claim has followed."""

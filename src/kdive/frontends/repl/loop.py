@@ -104,12 +104,14 @@ def make_prompt(owner: Owner, shell: Shell, **options: Any) -> Any:
     from prompt_toolkit.history import FileHistory, InMemoryHistory
 
     from kdive.frontends.repl.completion import CommandCompleter
+    from kdive.frontends.repl.history import trim_history
     from kdive.frontends.repl.lexer import CommandLexer
 
     history: Any = InMemoryHistory()
     with contextlib.suppress(OSError):
         folder = state_directory()
         folder.mkdir(parents=True, exist_ok=True)
+        trim_history(folder / "history")
         history = FileHistory(str(folder / "history"))
     return PromptSession[str](
         history=history,
