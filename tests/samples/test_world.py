@@ -112,7 +112,7 @@ GOLDEN_LINES = {
     "expressions": "? 1+2; ? poi(rsp); ?? @$proc->UniqueProcessId; .formats 0n65; n 10; ? 10; n 16;"
     " set $here rip; ? $here",
     "control": '.echo hello; .printf "%p %y\\n", rip, rip; .for (r $t0=0; @$t0<2; r $t0=@$t0+1) { .echo pass };'
-    "\nas say .echo\nal; say it; ad say; al; .foreach (x {.echo a b}) { .echo <x> }; j 1 .echo yes ; .echo no",
+    "\nas say .echo\nal; say it; ad say; al; .foreach (x {.echo a b}) { .echo <${x}> }; j 1 .echo yes ; .echo no",
     "iteration": '!for_each_module ".echo @#ModuleName @#Base"; !for_each_process ".echo @#Process";'
     ' !list -t nt!_LIST_ENTRY.Flink -x "dq @$extret L1" nt!PsActiveProcessHead',
     "kernel": "!process 0 0; !process -1 7; !process 0n2000 7; !thread; ~; !running -i; !pcr; !prcb; !irql; !cpuinfo",

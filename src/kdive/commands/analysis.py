@@ -19,6 +19,7 @@ from kdive.commands.spec import Group, command
 from kdive.commands.stack import exception_info, frame_info
 from kdive.commands.target import MACHINE_NAMES
 from kdive.errors import CommandError
+from kdive.nt.blackbox import BLACKBOXES
 from kdive.nt.bugchecks import bugcheck
 from kdive.nt.secondary import writer_of
 from kdive.nt.status import names
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 _BRIEF_FRAMES = 20
 _VERBOSE_FRAMES = 64
 _PREVIEW = 64
+_WIN32_HRESULT = 0x8007
+"""Upper half of an HRESULT that wraps a Win32 code."""
 _SEVERITIES = ("success", "informational", "warning", "error")
 
 
@@ -59,11 +62,10 @@ def verdict_of(session: Session, *, verbose: bool) -> Verdict:
         info = bugcheck_info(session, analysis.bugcheck.code, analysis.parameters, explained=True)
     fault = analysis.fault_address
     fault_symbol = (session.engine.name_of(fault) or f"{fault:#x}") if fault is not None else ""
-    symbol = fault_symbol
-    blamed = session.engine.module_at(fault) if fault is not None else None
-    if analysis.culprit and (blamed is None or blamed.name != analysis.culprit):
-        frame = next((entry for entry in infos if entry.module == analysis.culprit), None)
-        symbol = frame.symbol if frame is not None else analysis.culprit
+    place = analysis.place
+    symbol = analysis.culprit if place is None else session.engine.name_of(place) or f"{place:#x}"
+    blocks = session.dump.dump.secondary if session.dump is not None else []
+    present = {block.guid for block in blocks if block.size}
     dump = session.dump
     header = dump.dump.header if dump is not None else None
     machine = MACHINE_NAMES.get(session.target.machine, session.target.machine)
@@ -80,12 +82,14 @@ def verdict_of(session: Session, *, verbose: bool) -> Verdict:
         analysis.pid,
         analysis.thread,
         stack,
+        [box.command for box in BLACKBOXES if box.guid in present],
         symbol,
         analysis.culprit,
         analysis.culprit_image,
         analysis.confidence,
         [Suspect(entry.module, entry.image, entry.confidence, entry.reason) for entry in analysis.evidence],
         analysis.bucket,
+        analysis.signature,
         analysis.findings,
         f"{system_name(session.kernel.build, product)} {machine}",
         header.time if header is not None else None,
@@ -147,10 +151,15 @@ def error(context: CommandContext, arguments: str) -> CodeName:
     if rest.strip() != "1":
         if code in names("win32"):
             found["Win32"] = names("win32")[code]
-        if code >> 31 and code >> 16 & 0x1FFF == 7 and code & 0xFFFF in names("win32"):
-            found["HRESULT"] = f"HRESULT_FROM_WIN32({names('win32')[code & 0xFFFF]})"
-        if code in names("hresult"):
-            found["HRESULT"] = names("hresult")[code]
+        wrapped = names("win32").get(code & 0xFFFF) if code >> 16 == _WIN32_HRESULT else None
+        hresults = [names("hresult").get(code), f"HRESULT_FROM_WIN32({wrapped})" if wrapped else None]
+        known = [name for name in hresults if name]
+        if known:
+            found["HRESULT"] = ", ".join(known)
+    if "HRESULT" in found and not ntstatus:
+        # An HRESULT has one bit of severity where an NTSTATUS has two, and a facility of eleven bits.
+        severity = "failure" if code >> 31 else "success"
+        return CodeName(code, found, severity, code >> 16 & 0x7FF, bool(code >> 29 & 1))
     severity = _SEVERITIES[code >> 30] if ntstatus or code >> 30 else ""
     return CodeName(code, found, severity, code >> 16 & 0xFFF, bool(code >> 29 & 1))
 

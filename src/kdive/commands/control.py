@@ -111,5 +111,8 @@ def alias_delete(context: CommandContext, arguments: str) -> None:
     name = arguments.replace("/q", "").strip()
     if not name:
         raise context.usage_error("a name is needed")
-    if not context.session.aliases.delete(name) and "/q" not in arguments:
-        raise CommandError(f"no alias {name!r}", hint="al lists the aliases")
+    try:
+        context.session.aliases.delete(name)
+    except CommandError:
+        if "/q" not in arguments:
+            raise

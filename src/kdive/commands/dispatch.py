@@ -92,6 +92,12 @@ class Dispatcher:
 
         return evaluate(expression, self.scope)
 
+    def evaluate_prefix(self, text: str) -> tuple[Value, str]:
+        """Evaluate the expression at the start of a text; return it and the rest."""
+        from kdive.expr.evaluator import evaluate_prefix
+
+        return evaluate_prefix(text, self.scope)
+
     def write(self, text: str) -> None:
         """Pass text on as if a command had returned it."""
         self._deliver("", text)
@@ -158,7 +164,7 @@ class Dispatcher:
         except QuitRequest:
             outcome.quit = True
         except LineAborted as aborted:
-            outcome.error = aborted.error
+            outcome.error = aborted.original
             outcome.not_run = aborted.not_run
             outcome.failed = self._running
         except KdiveError as error:

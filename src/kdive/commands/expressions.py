@@ -12,7 +12,7 @@ from kdive.commands.results.expressions import Evaluated, Formats, VariableList
 from kdive.commands.spec import Group, command
 from kdive.errors import CommandError
 from kdive.expr.evaluator import evaluate_cpp
-from kdive.expr.typed import type_name
+from kdive.expr.typed import describe as type_text
 from kdive.formats.kernel_dump.header import filetime
 from kdive.symbols.types import EnumType, PointerType, StructType, resolved
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def describe(context: CommandContext, value: Value) -> Evaluated:
     """Describe a value with its type and the symbol that it points at."""
     type_ = resolved(value.type) if value.type is not None else None
-    text = type_name(type_) if type_ is not None else ""
+    text = type_text(type_).replace("*", " *", 1) if type_ is not None else ""
     enumerator = type_.name_of(value.number) if isinstance(type_, EnumType) else None
     compound = isinstance(type_, StructType)
     pointer = isinstance(type_, PointerType)

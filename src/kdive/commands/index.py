@@ -7,6 +7,7 @@ from __future__ import annotations
 
 MODULES: dict[str, tuple[str, ...]] = {
     "analysis": ("!analyze", ".bugcheck", "!error", ".lastevent", ".enumtag"),
+    "blackbox": ("!blackboxbsd", "!blackboxntfs", "!blackboxpci", "!blackboxpnp", "!blackboxwinlogon"),
     "code": ("u", "ub", "uf", "#"),
     "control": (
         ".echo",

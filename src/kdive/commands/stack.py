@@ -50,9 +50,11 @@ def frame_info(session: Session, index: int, frames: list[StackFrame], *, argume
             line = state.symbols.line(frame.ip - module_base(session, frame.ip) - (1 if after_call else 0))
             source = f"{line.file} @ {line.line}" if line is not None else None
     slots: tuple[int | None, ...] = ()
-    if arguments:
-        # On AMD64 the caller leaves room for four register arguments above the return address.
-        runs = session.memory.read_prefix(frame.child_sp + 8, 32)
+    if arguments and frame.context.machine == "amd64":
+        # The caller leaves room for four register arguments above the return address: at the bottom of its own frame.
+        above = frames[index + 1] if index + 1 < len(frames) else None
+        called = above is not None and not above.note.startswith("machine")
+        runs = session.memory.read_prefix(above.child_sp, 32) if above is not None and called else b""
         values = [int.from_bytes(runs[at : at + 8], "little") for at in range(0, len(runs) - 7, 8)]
         slots = tuple(values[place] if place < len(values) else None for place in range(4))
     following = frames[index + 1].ip if index + 1 < len(frames) else None

@@ -316,9 +316,9 @@ def _is_address(context: CommandContext, layout: Type, word: str, options: _Opti
 def _find(context: CommandContext, name: str) -> tuple[Type, str]:
     found = context.session.engine.find_type(name)
     if found is None:
-        from kdive.expr.typed import PRIMITIVES
+        from kdive.expr.typed import builtin_type
 
-        primitive = PRIMITIVES.get(name)
+        primitive = builtin_type(name)
         if primitive is not None:
             return primitive, name
         symbol = context.scope.symbol(name)

@@ -17,7 +17,7 @@ _REASONS = {
         "dx dv ls lsa .srcpath .srcpath+ .fnent !handle !object !vad !pool !poolused !poolfind !vm !memusage !pfn !irp "
         "!drvobj !devobj !devstack !devnode !locks !stacks !idt !gdt dg !dpcs !timer !apc !ready !verifier !token !sd "
         "!reg !session !job !chkimg !uniqstack !findstack !for_each_frame .dump .shell !sym !chksym .lines kd .kframes "
-        "!blackboxbsd !blackboxntfs !blackboxpci !blackboxpnp !blackboxwinlogon !sysinfo .context .tss"
+        "!sysinfo .context .tss"
     ),
 }
 

@@ -1,408 +1,489 @@
-"""Evaluating expressions."""
+"""Evaluates syntax trees against a scope.
+
+In MASM syntax every number is an unsigned 64-bit one and a symbol stands for its address. In C++ syntax values have C
+types: arithmetic follows the usual conversions, pointers move by whole elements, and a symbol stands for its content.
+Members, indexes and casts mean the same in both.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import re
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from kdive.addr import MASK64, sign_extend
-from kdive.errors import ExpressionError, MemoryAccessError, SymbolNotFoundError
-from kdive.expr import typed
-from kdive.expr.parser import (
+from kdive.addr import MASK64
+from kdive.errors import ExpressionError
+from kdive.expr import arithmetic, functions
+from kdive.expr.lexer import digits_value
+from kdive.expr.nodes import (
     Binary,
     Call,
     Cast,
-    Conditional,
+    Dialect,
     FieldOffset,
     Index,
     Member,
     Name,
     Node,
     Number,
-    Parser,
     Pseudo,
-    Read,
     Register,
-    SizeOf,
-    Switched,
+    SizeOfType,
+    Switch,
+    Ternary,
     Text,
     TypeName,
     Unary,
 )
+from kdive.expr.parser import MEMORY_OPERATORS, Parser
+from kdive.expr.typed import (
+    BOOL,
+    CHAR,
+    INT,
+    INT64,
+    UINT,
+    UINT64,
+    cast,
+    describe,
+    field_place,
+    load,
+    lookup_type,
+    size_of,
+)
 from kdive.expr.values import Value
-from kdive.symbols.types import FunctionType, PointerType, PrimitiveType, StructType, resolved
-from kdive.symbols.views import find_member
+from kdive.symbols.types import ArrayType, FunctionType, PointerType, StructType, Type, resolved
 
 if TYPE_CHECKING:
-    from kdive.expr.scope import EvaluationScope
-    from kdive.symbols.types import Type
+    from collections.abc import Generator
 
-_COMPARISONS = {"==", "!=", "<", "<=", ">", ">="}
+    from kdive.expr.scope import EvaluationScope
+
+_MAX_DEPTH = 128
+_HEX = re.compile(r"[0-9A-Fa-f]+")
+_HEX_SUFFIXED = re.compile(r"[0-9A-Fa-f]+[hH]")
+_LITERAL_TYPES: dict[str, Type] = {
+    "int": INT,
+    "unsigned": UINT,
+    "int64": INT64,
+    "uint64": UINT64,
+    "char": CHAR,
+    "bool": BOOL,
+}
 
 
 def evaluate(text: str, scope: EvaluationScope) -> Value:
-    """Evaluate a whole text as a MASM expression.
+    """Evaluate a MASM expression.
 
     Raises:
-        ExpressionError: It is not an expression, or a name or number in it is wrong.
-        MemoryAccessError: It reads memory that is not there.
+        ExpressionError: It cannot be parsed or a name cannot be resolved; the error points at the column.
+        MemoryAccessError: Memory that it reads is not readable.
+        SymbolError: The symbols cannot answer.
     """
-    value, rest = evaluate_prefix(text, scope)
-    if rest.strip():
-        column = len(text) - len(rest.lstrip())
-        raise ExpressionError(f"unexpected {rest.strip()[:20]!r}", text=text, column=column)
-    return value
+    return _run(text, scope, "masm")
 
 
 def evaluate_cpp(text: str, scope: EvaluationScope) -> Value:
-    """Evaluate a whole text as a C++ expression.
+    """Evaluate a C++ expression, as ``??`` and ``@@c++()`` take it.
 
     Raises:
-        ExpressionError: It is not an expression.
-        MemoryAccessError: It reads memory that is not there.
+        ExpressionError: It cannot be parsed or a name cannot be resolved; the error points at the column.
+        MemoryAccessError: Memory that it reads is not readable.
+        SymbolError: The symbols cannot answer.
     """
-    value, rest = _run(text, scope, cpp=True)
-    if rest.strip():
-        column = len(text) - len(rest.lstrip())
-        raise ExpressionError(f"unexpected {rest.strip()[:20]!r}", text=text, column=column)
-    return value
+    return _run(text, scope, "c++")
 
 
 def evaluate_prefix(text: str, scope: EvaluationScope) -> tuple[Value, str]:
-    """Evaluate the longest MASM expression at the start of a text; return its value and the rest.
+    """Evaluate the longest MASM expression at the start of a text and return it with the rest of the text.
+
+    The expression ends where no infix operator follows, so in ``rsp l8`` it is ``rsp``. Leading blanks of the rest are
+    dropped.
 
     Raises:
-        ExpressionError: No expression stands there.
-        MemoryAccessError: It reads memory that is not there.
+        ExpressionError: The text does not start with an expression, or a name cannot be resolved.
+        MemoryAccessError: Memory that it reads is not readable.
+        SymbolError: The symbols cannot answer.
     """
-    return _run(text, scope, cpp=False)
+    node, end = Parser(text, scope.radix, "masm", lambda name: lookup_type(name, scope) is not None).parse_prefix()
+    return Evaluator(scope, text, "masm").value(node), text[end:].lstrip()
 
 
-def _run(text: str, scope: EvaluationScope, *, cpp: bool) -> tuple[Value, str]:
-    parser = Parser(
-        text, scope.radix, cpp=cpp, is_type=lambda name: scope.register(name) is None and _is_type(scope, name)
-    )
-    node = parser.parse()
-    try:
-        value = Evaluator(scope, text).value(node, cpp=cpp)
-    except RecursionError as error:
-        raise ExpressionError("the expression is too long") from error
-    return value, text[parser.position :]
-
-
-def _is_type(scope: EvaluationScope, name: str) -> bool:
-    return scope.find_type(name) is not None
+def _run(text: str, scope: EvaluationScope, dialect: Dialect) -> Value:
+    node = Parser(text, scope.radix, dialect, lambda name: lookup_type(name, scope) is not None).parse()
+    return Evaluator(scope, text, dialect).value(node)
 
 
 class Evaluator:
-    """Walks the tree of one expression.
+    """Walks a syntax tree.
 
     Args:
-        scope: Names and memory.
-        text: The expression, for messages.
+        scope: Names, registers and memory.
+        text: The source, for error messages.
+        dialect: The syntax whose rules apply at the root.
     """
 
-    def __init__(self, scope: EvaluationScope, text: str) -> None:
+    def __init__(self, scope: EvaluationScope, text: str, dialect: Dialect) -> None:
         self._scope = scope
         self._text = text
+        self._dialect: Dialect = dialect
+        self._depth = 0
 
-    def _error(self, what: str, node: Node, hint: str | None = None) -> ExpressionError:
-        return ExpressionError(what, text=self._text, column=node.column, hint=hint)
+    def value(self, node: Node) -> Value:
+        """Return what a node evaluates to.
 
-    def value(self, node: Node, *, cpp: bool) -> Value:
-        """Return the value of a node under the rules of the language it stands in."""
-        if isinstance(node, Number):
-            return Value(node.value)
-        if isinstance(node, Name):
-            return self._name(node, cpp=cpp)
-        if isinstance(node, Register):
-            return self._register(node)
-        if isinstance(node, Pseudo):
-            return self._pseudo(node)
-        if isinstance(node, Unary):
-            return self._unary(node, cpp=cpp)
-        if isinstance(node, Read):
-            return self._read(node, cpp=cpp)
-        if isinstance(node, Binary):
-            return self._binary(node, cpp=cpp)
-        if isinstance(node, Conditional):
-            chosen = node.yes if self.value(node.condition, cpp=cpp).number else node.no
-            return self.value(chosen, cpp=cpp)
-        if isinstance(node, Member | Index):
-            return self._postfix(node, cpp=cpp)
-        if isinstance(node, Cast):
-            return self._cast(node, cpp=cpp)
-        if isinstance(node, SizeOf):
-            return self._size_of(node)
-        if isinstance(node, FieldOffset):
-            return self._field_offset(node)
-        if isinstance(node, Call):
-            return self._call(node, cpp=cpp)
-        if isinstance(node, Switched):
-            return self.value(node.operand, cpp=node.cpp)
-        if isinstance(node, Text):
-            raise self._error("a string has no value here", node)
-        raise self._error("not an expression", node)
+        Raises:
+            ExpressionError: A name cannot be resolved or an operator cannot be applied.
+            MemoryAccessError: Memory is not readable.
+        """
+        self._depth += 1
+        if self._depth > _MAX_DEPTH:
+            raise self._error("the expression is nested too deeply", node.column)
+        result = self._value(node)
+        self._depth -= 1
+        return result
 
-    # --- names -----------------------------------------------------------------------------------------------------
+    def _value(self, node: Node) -> Value:
+        match node:
+            case Number():
+                return Value(node.value, _LITERAL_TYPES[node.kind] if self._dialect == "c++" else None)
+            case Binary():
+                return self._binary(node)
+            case Unary():
+                return self._unary(node)
+            case Name():
+                return self._name_value(node)
+            case Register():
+                return self._register(node)
+            case Pseudo():
+                return self._pseudo(node)
+            case Member() | Index():
+                return self._read(self._place(node), node.column)
+            case Cast():
+                with self._blaming(node.column):
+                    return cast(self.value(node.operand), self._type(node.type))
+            case Ternary():
+                return self.value(node.yes if self.value(node.condition) else node.no)
+            case Call():
+                return self._call(node)
+            case Switch():
+                with self._speaking(node.dialect):
+                    return self.value(node.operand)
+            case SizeOfType():
+                return Value(self._size(self._type(node.type), node.column), UINT64)
+            case FieldOffset():
+                return self._field_offset(node)
+            case Text():
+                raise self._error("a string is no number", node.column, "strings go to $scmp, $sicmp and $spat")
 
-    def _name(self, node: Name, *, cpp: bool) -> Value:
-        scope = self._scope
-        qualified = "!" in node.name
-        if not qualified:
-            local = scope.local(node.name)
-            if local is not None:
-                return local
-        register = None if qualified or cpp else scope.register(node.name.lower())
-        if register is not None and node.bare_hex is None:
-            return Value(register)
-        symbol = scope.symbol(node.name)
-        if symbol is not None:
-            return self._symbol(symbol, cpp=cpp)
-        if node.bare_hex is not None:
-            return Value(node.bare_hex)
-        if register is not None:
-            return Value(register)
-        if not qualified:
-            constant = scope.register(node.name.lower()) if cpp else None
-            if constant is not None:
-                raise self._error(f"write @{node.name} for the register in C++", node)
-            base = scope.module_base(node.name)
-            if base is not None:
-                return Value(base)
-        hint = "symbols may be missing: lmvm shows a module's, .sympath where they are looked for"
-        raise self._error(f"couldn't resolve {node.name!r}", node, hint)
+    def _error(self, what: str, column: int, hint: str | None = None) -> ExpressionError:
+        return ExpressionError(what, text=self._text, column=column, hint=hint)
 
-    def _symbol(self, symbol: Value, *, cpp: bool) -> Value:
-        """A symbol's value: in MASM its address, in C++ the variable behind it."""
-        if not cpp:
-            return replace(symbol, type=None, address=None)
-        if symbol.type is None or symbol.address is None:
-            return symbol
-        return typed.load(self._scope.memory, symbol.address, symbol.type)
-
-    def _register(self, node: Register) -> Value:
-        number = self._scope.register(node.name)
-        if number is not None:
-            return Value(number)
-        pseudo = self._scope.pseudo(node.name)
-        if pseudo is not None:
-            return pseudo
-        raise self._error(f"no register {node.name!r} in this context", node)
-
-    def _pseudo(self, node: Pseudo) -> Value:
-        found = self._scope.pseudo(node.name)
-        if found is None:
-            raise self._error(f"no pseudo-register or variable ${node.name}", node, "vars lists what there is")
-        return found
-
-    # --- operators -------------------------------------------------------------------------------------------------
-
-    def _unary(self, node: Unary, *, cpp: bool) -> Value:
-        operator = node.operator
-        if operator == "&":
-            return self._address_of(node, cpp=cpp)
-        value = self.value(node.operand, cpp=cpp)
-        if operator == "*":
-            if value.type is not None and typed.stride(value.type):
-                return typed.dereference(self._scope.memory, value)
-            if cpp:
-                raise self._error("* needs a typed pointer", node, "cast first: *(unsigned long *)address")
-            return Value(self._load(value.number, self._scope.pointer_size, physical=False))
-        if operator == "-":
-            return Value(-value.number, value.type if cpp else None)
-        if operator == "~":
-            return Value(~value.number)
-        if operator == "!":
-            return Value(int(not value.number))
-        if operator == "hi":
-            return Value(value.number >> 16 & 0xFFFF)
-        if operator == "low":
-            return Value(value.number & 0xFFFF)
-        return value
-
-    def _address_of(self, node: Unary, *, cpp: bool) -> Value:
-        operand = node.operand
-        if not cpp and isinstance(operand, Name):
-            symbol = self._scope.symbol(operand.name)
-            if symbol is not None:
-                return Value(symbol.number)
-        value = self.value(operand, cpp=cpp)
-        if value.address is None:
-            if not cpp:
-                return value
-            raise self._error("& needs something that lies in memory", node)
-        target = value.type or PrimitiveType("void", 0, "void")
-        return Value(value.address, PointerType(target, self._scope.pointer_size))
-
-    def _load(self, address: int, size: int, *, physical: bool) -> int:
-        memory = self._scope.physical if physical else self._scope.memory
-        if memory is None:
-            raise ExpressionError("the target has no physical memory")
-        return int.from_bytes(memory.read(address, size), "little")
-
-    def _read(self, node: Read, *, cpp: bool) -> Value:
-        address = self.value(node.operand, cpp=cpp).number
-        return Value(self._load(address, node.size or self._scope.pointer_size, physical=node.physical))
-
-    def _binary(self, node: Binary, *, cpp: bool) -> Value:
-        operator = node.operator
-        left = self.value(node.left, cpp=cpp)
-        if operator == "&&" and not left.number:
-            return Value(0)
-        if operator == "||" and left.number:
-            return Value(1)
-        right = self.value(node.right, cpp=cpp)
-        if operator in ("&&", "||"):
-            return Value(int(bool(right.number)))
-        if cpp and operator in ("+", "-"):
-            scaled = self._pointer_arithmetic(operator, left, right)
-            if scaled is not None:
-                return scaled
-        signed = cpp and typed.is_signed(left.type) and typed.is_signed(right.type)
-        return Value(self._arithmetic(node, left.number, right.number, signed=signed))
-
-    @staticmethod
-    def _pointer_arithmetic(operator: str, left: Value, right: Value) -> Value | None:
-        left_stride, right_stride = typed.stride(left.type), typed.stride(right.type)
-        if left_stride and right_stride and operator == "-":
-            return Value(sign_extend(left.number - right.number, 64) // left_stride)
-        if left_stride:
-            delta = right.number * left_stride
-            number = left.number + delta if operator == "+" else left.number - delta
-            return Value(number, _decayed(left.type))
-        if right_stride and operator == "+":
-            return Value(right.number + left.number * right_stride, _decayed(right.type))
-        return None
-
-    def _arithmetic(self, node: Binary, left: int, right: int, *, signed: bool) -> int:
-        operator = node.operator
-        if operator in ("/", "%"):
-            if right == 0:
-                raise self._error("division by zero", node)
-            if signed:
-                a, b = sign_extend(left, 64), sign_extend(right, 64)
-                quotient = abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
-                return quotient if operator == "/" else a - quotient * b
-            return left // right if operator == "/" else left % right
-        if operator in ("<<", ">>", ">>>"):
-            if right >= 64:
-                return -1 if operator != "<<" and left >> 63 and (operator == ">>>" or signed) else 0
-            if operator == "<<":
-                return left << right
-            return sign_extend(left, 64) >> right if operator == ">>>" or signed else left >> right
-        if operator in _COMPARISONS:
-            if signed:
-                left, right = sign_extend(left, 64), sign_extend(right, 64)
-            return int(
-                {
-                    "==": left == right,
-                    "!=": left != right,
-                    "<": left < right,
-                    "<=": left <= right,
-                    ">": left > right,
-                    ">=": left >= right,
-                }[operator]
-            )
-        if operator == "+":
-            return left + right
-        if operator == "-":
-            return left - right
-        if operator == "*":
-            return left * right
-        return {"&": left & right, "|": left | right, "^": left ^ right}[operator]
-
-    # --- types -----------------------------------------------------------------------------------------------------
-
-    def _postfix(self, node: Member | Index, *, cpp: bool) -> Value:
-        operand = node.operand
-        if isinstance(operand, Name) and not cpp:
-            # `symbol.Field`: a typed symbol keeps its type here even in MASM.
-            symbol = self._scope.local(operand.name) or self._scope.symbol(operand.name)
-            if symbol is not None and symbol.type is not None and symbol.address is not None:
-                value = typed.load(self._scope.memory, symbol.address, symbol.type)
-            else:
-                value = self.value(operand, cpp=cpp)
-        else:
-            value = self.value(operand, cpp=cpp)
+    @contextmanager
+    def _blaming(self, column: int) -> Generator[None, None, None]:
+        """Give errors from helpers that do not know the source the text and column of a node."""
         try:
-            if isinstance(node, Member):
-                return typed.member(self._scope.memory, value, node.name, arrow=node.arrow)
-            return typed.element(self._scope.memory, value, sign_extend(self.value(node.index, cpp=cpp).number, 64))
+            yield
         except ExpressionError as error:
             if error.text:
                 raise
-            raise self._error(error.what, node, error.hint) from error
+            raise self._error(error.what, column, error.hint) from None
 
-    def _type(self, name: TypeName, node: Node) -> Type:
-        found = typed.PRIMITIVES.get(name.name) or self._scope.find_type(name.name)
+    @contextmanager
+    def _speaking(self, dialect: Dialect) -> Generator[None, None, None]:
+        outer = self._dialect
+        self._dialect = dialect
+        try:
+            yield
+        finally:
+            self._dialect = outer
+
+    # --- names -------------------------------------------------------------------------------------------------------
+
+    def _name(self, node: Name) -> Value:
+        """Return a name as the scope has it: for variables, the place and the type of the variable."""
+        scope, name = self._scope, node.name
+        qualified = "!" in name or "::" in name
+        found: Value | None = None
+        if not node.symbol_only and not qualified:
+            found = scope.local(name)
+        if node.local_only:
+            if found is None:
+                raise self._error(f"no local variable '{name}' in this frame", node.column, "dv lists the locals")
+            return found
         if found is None:
-            raise self._error(f"no type {name.name!r}", node)
-        for _ in range(name.pointers):
+            found = scope.symbol(name)
+        if found is None and not qualified and not node.symbol_only and self._dialect == "masm":
+            found = self._bare_word(node)
+        if found is None:
+            hint = "write module!name, or load symbols with .reload"
+            if self._dialect == "c++" and not qualified and scope.register(name.lower()) is not None:
+                hint = f"registers are written @{name} in C++ expressions"
+            raise self._error(f"Couldn't resolve error at '{name}'", node.column, hint)
+        return found
+
+    def _bare_word(self, node: Name) -> Value | None:
+        """Read a word that is no symbol: as hex number, register, pseudo-register or module, in this order."""
+        scope, name = self._scope, node.name
+        digits = name.lower()
+        if not (scope.radix == 16 and _HEX.fullmatch(name)):
+            digits = ""
+            if _HEX_SUFFIXED.fullmatch(name) and scope.register(name.lower()) is None:
+                digits = name[:-1].lower()
+        if digits:
+            number = digits_value(digits, 16)
+            if number is None or number > MASK64:
+                raise self._error(f"Overflow error at '{name}'", node.column, "numbers have at most 64 bits")
+            return Value(number)
+        if (register := scope.register(name.lower())) is not None:
+            return Value(register, register=name.lower())
+        if (pseudo := scope.pseudo(name)) is not None:
+            return pseudo
+        base = scope.module_base(name)
+        return None if base is None else Value(base)
+
+    def _name_value(self, node: Name) -> Value:
+        found = self._name(node)
+        if found.address is None:
+            return found
+        if self._dialect == "masm" or found.type is None:
+            return Value(found.address)
+        return self._read(found, node.column)
+
+    def _register(self, node: Register) -> Value:
+        number = self._scope.register(node.name)
+        if number is None:
+            raise self._error(f"Bad register error at '@{node.name}'", node.column, "r lists the registers")
+        return Value(number, UINT64 if self._dialect == "c++" else None, register=node.name)
+
+    def _pseudo(self, node: Pseudo) -> Value:
+        with self._blaming(node.column):
+            found = self._scope.pseudo(node.name)
+        if found is None:
+            raise self._error(f"no pseudo-register or variable '${node.name}'", node.column)
+        return found
+
+    # --- types and places --------------------------------------------------------------------------------------------
+
+    def _type(self, written: TypeName) -> Type:
+        found = lookup_type(written.name, self._scope)
+        if found is None:
+            raise self._error(
+                f"no type '{written.name}'",
+                written.column,
+                "write module!type; dt module!*part* searches types",
+            )
+        for _ in range(written.stars):
             found = PointerType(found, self._scope.pointer_size)
         return found
 
-    def _cast(self, node: Cast, *, cpp: bool) -> Value:
-        value = self.value(node.operand, cpp=cpp)
-        return typed.cast(value, self._type(node.type, node))
+    def _size(self, type_: Type, column: int) -> int:
+        size = size_of(type_)
+        if size == 0:
+            raise self._error(f"{describe(type_)} has no size", column)
+        return size
 
-    def _size_of(self, node: SizeOf) -> Value:
-        if node.type is not None:
-            return Value(resolved(self._type(node.type, node)).size)
-        if node.operand is None:
-            raise self._error("sizeof needs a type or an expression", node)
-        value = self.value(node.operand, cpp=True)
-        return Value(resolved(value.type).size if value.type is not None else 8)
+    def _read(self, place: Value, column: int) -> Value:
+        """Read the content of a typed place (an aggregate stays a place)."""
+        if place.address is None or place.type is None:
+            return place
+        with self._blaming(column):
+            return load(self._scope.memory, place.address, place.type)
+
+    def _content(self, node: Node) -> Value:
+        """Return the typed content of a node, even of a MASM symbol, as member access and ``*`` need it."""
+        if isinstance(node, Name):
+            return self._read(self._name(node), node.column)
+        return self.value(node)
+
+    def _place(self, node: Node) -> Value:
+        """Return where a node lies: ``address`` is set, ``type`` says what is there; nothing is read from there."""
+        match node:
+            case Name():
+                found = self._name(node)
+                if found.address is None and found.type is None and found.register is None:
+                    # An untyped symbol is nothing but its address.
+                    return Value(found.number, None, found.number)
+                if found.address is None:
+                    where = f"is in register {found.register}" if found.register else "is no variable"
+                    raise self._error(f"'{node.name}' {where} and has no address", node.column)
+                return found
+            case Member():
+                return self._member(node)
+            case Index():
+                base = self._content(node.base)
+                index = self.value(node.index)
+                element = self._element(base, node)
+                offset = index.signed * self._size(element, node.column)
+                return _place_at(base.number + offset, element)
+            case Unary(operator="*"):
+                return self._pointee(node)
+            case Switch():
+                with self._speaking(node.dialect):
+                    return self._place(node.operand)
+            case _:
+                found = self.value(node)
+                if found.address is None:
+                    raise self._error("this has no address", node.column)
+                return found
+
+    def _element(self, base: Value, node: Index) -> Type:
+        type_ = None if base.type is None else resolved(base.type)
+        if isinstance(type_, PointerType):
+            return type_.target
+        if isinstance(type_, ArrayType):
+            return type_.element
+        hint = "write poi(…) to read memory, or cast it to a pointer first" if type_ is None else None
+        raise self._error(f"cannot index a value of type {describe(type_)}", node.column, hint)
+
+    def _pointee(self, node: Unary) -> Value:
+        if self._dialect == "masm" and isinstance(node.operand, Name):
+            found = self._name(node.operand)
+            if found.address is not None and found.type is not None:
+                return found
+        base = self.value(node.operand)
+        type_ = None if base.type is None else resolved(base.type)
+        if isinstance(type_, PointerType):
+            return _place_at(base.number, type_.target)
+        if isinstance(type_, ArrayType):
+            return _place_at(base.number, type_.element)
+        if isinstance(type_, FunctionType):
+            return base
+        if self._dialect == "masm" and type_ is None:
+            return Value(base.number, UINT64 if self._scope.pointer_size == 8 else UINT, base.number)
+        raise self._error(
+            f"cannot take what a value of type {describe(type_)} points to", node.column, "cast it to a pointer first"
+        )
+
+    def _member(self, node: Member) -> Value:
+        base = self._content(node.base)
+        type_ = None if base.type is None else resolved(base.type)
+        spelling = f"{'->' if node.arrow else '.'}{node.name}"
+        if node.arrow and isinstance(type_, PointerType):
+            target = resolved(type_.target)
+        elif node.arrow and isinstance(type_, ArrayType):
+            target = resolved(type_.element)
+        else:
+            target = type_
+            if isinstance(type_, PointerType):
+                raise self._error(f"{describe(type_)} is a pointer", node.column, f"write ->{node.name}")
+            if node.arrow and isinstance(type_, StructType):
+                raise self._error(f"{describe(type_)} is no pointer", node.column, f"write .{node.name}")
+        if target is None:
+            raise self._error(
+                f"'{spelling}' needs a typed value", node.column, f"cast it: ((module!_TYPE*)value)->{node.name}"
+            )
+        with self._blaming(node.column):
+            offset, member = field_place(target, [node.name])
+        return _place_at(base.number + offset, member)
 
     def _field_offset(self, node: FieldOffset) -> Value:
-        layout = resolved(self._type(node.type, node))
-        if not isinstance(layout, StructType):
-            raise self._error(f"{node.type.name} is no structure", node)
-        try:
-            return Value(find_member(layout, node.field)[0])
-        except SymbolNotFoundError as error:
-            raise self._error(str(error), node) from error
+        type_ = self._type(node.type)
+        with self._blaming(node.column):
+            offset, _ = field_place(type_, list(node.path))
+        if node.record is None:
+            return Value(offset, INT if offset < 1 << 31 else UINT64)
+        return Value(self.value(node.record).number - offset, PointerType(type_, self._scope.pointer_size))
 
-    # --- functions -------------------------------------------------------------------------------------------------
+    # --- operators ---------------------------------------------------------------------------------------------------
 
-    def _call(self, node: Call, *, cpp: bool) -> Value:
-        if node.function in ("scmp", "sicmp", "spat"):
-            first, second = (self._string(argument) for argument in node.arguments)
-            if node.function == "spat":
-                from kdive.symbols.interface import wildcard
+    def _binary(self, node: Binary) -> Value:
+        # Long sums lean to the left; their spine is walked in a loop so that only real nesting recurses.
+        spine = [node]
+        while isinstance(spine[-1].left, Binary):
+            spine.append(spine[-1].left)
+        result = self.value(spine[-1].left)
+        for part in reversed(spine):
+            operator = part.operator
+            if operator in ("&&", "||"):
+                decided = bool(result) == (operator == "||")
+                truth = bool(result) if decided else bool(self.value(part.right))
+                result = Value(int(truth), BOOL if self._dialect == "c++" else None)
+                continue
+            right = self.value(part.right)
+            with self._blaming(part.column):
+                if self._dialect == "c++":
+                    result = arithmetic.typed_binary(operator, result, right, self._scope.pointer_size)
+                else:
+                    result = Value(arithmetic.unsigned_binary(operator, result.number, right.number))
+        return result
 
-                return Value(int(wildcard(second).fullmatch(first) is not None))
-            if node.function == "sicmp":
-                first, second = first.lower(), second.lower()
-            return Value((first > second) - (first < second))
-        numbers = [self.value(argument, cpp=cpp).number for argument in node.arguments]
-        if node.function == "vvalid":
-            size = min(numbers[1], 1 << 28)
-            return Value(int(self._scope.memory.is_readable(numbers[0], size)))
-        return Value(self._entry_point(node, numbers[0]))
+    def _unary(self, node: Unary) -> Value:
+        operator = node.operator
+        if operator in MEMORY_OPERATORS:
+            return self._memory_operator(node)
+        if operator == "&":
+            return self._address_of(node)
+        if operator == "*":
+            return self._read(self._pointee(node), node.column)
+        if operator == "sizeof":
+            return self._sizeof(node)
+        operand = self.value(node.operand)
+        if self._dialect == "c++":
+            with self._blaming(node.column):
+                return arithmetic.typed_unary(operator, operand)
+        number = operand.number
+        match operator:
+            case "-":
+                return Value(-number)
+            case "~":
+                return Value(~number)
+            case "!":
+                return Value(int(not number))
+            case "hi":
+                return Value(number >> 16 & 0xFFFF)
+            case "low":
+                return Value(number & 0xFFFF)
+            case _:
+                return Value(number)
 
-    def _string(self, node: Node) -> str:
-        if not isinstance(node, Text):
-            raise self._error("a string in double quotes is needed", node)
-        return node.text
-
-    def _entry_point(self, node: Call, base: int) -> int:
+    def _memory_operator(self, node: Unary) -> Value:
+        size = MEMORY_OPERATORS[node.operator] or self._scope.pointer_size
+        address = self.value(node.operand).number
         memory = self._scope.memory
-        try:
-            header = memory.u32(base + 0x3C)
-            entry = memory.u32(base + header + 40)
-        except MemoryAccessError as error:
-            raise self._error(f"no image header at {base:#x}: {error.what}", node) from error
-        return (base + entry) & MASK64
+        if node.operator.startswith("$"):
+            physical = self._scope.physical
+            if physical is None:
+                raise self._error("this target gives no access to physical memory", node.column)
+            memory = physical
+        return Value(int.from_bytes(memory.read(address, size), "little"))
+
+    def _address_of(self, node: Unary) -> Value:
+        place = self._place(node.operand)
+        number = place.number if place.address is None else place.address
+        if place.type is None:
+            return Value(number)
+        return Value(number, PointerType(place.type, self._scope.pointer_size))
+
+    def _sizeof(self, node: Unary) -> Value:
+        is_place = isinstance(node.operand, Member | Index | Name) or (
+            isinstance(node.operand, Unary) and node.operand.operator == "*"
+        )
+        if isinstance(node.operand, Name):
+            type_ = self._name(node.operand).type
+        else:
+            type_ = (self._place if is_place else self.value)(node.operand).type
+        if type_ is None:
+            raise self._error("the size of an untyped value is not known", node.column)
+        return Value(self._size(type_, node.column), UINT64)
+
+    def _call(self, node: Call) -> Value:
+        if node.name in ("scmp", "sicmp", "spat"):
+            texts: list[str] = []
+            for argument in node.arguments:
+                if not isinstance(argument, Text):
+                    raise self._error(f"${node.name} takes two quoted strings", argument.column)
+                texts.append(argument.text)
+            with self._blaming(node.column):
+                return Value(functions.compare_strings(node.name, texts[0], texts[1]))
+        numbers = [self.value(argument).number for argument in node.arguments]
+        with self._blaming(node.column):
+            if node.name == "vvalid":
+                return Value(int(functions.is_valid(self._scope.memory, numbers[0], numbers[1])))
+            return Value(functions.image_entry(self._scope.memory, numbers[0]))
 
 
-def _decayed(type_: Type | None) -> Type | None:
-    """An array takes part in arithmetic as a pointer to its first element."""
-    from kdive.symbols.types import ArrayType
+def _place_at(address: int, type_: Type) -> Value:
+    return Value(address, type_, address)
 
-    if type_ is None:
-        return None
-    layout = resolved(type_)
-    if isinstance(layout, ArrayType):
-        return PointerType(layout.element)
-    return PointerType(layout) if isinstance(layout, FunctionType) else layout
+
+__all__ = ["Evaluator", "evaluate", "evaluate_cpp", "evaluate_prefix"]

@@ -1,505 +1,441 @@
-"""The parser of MASM and C++ expressions: from text to a tree.
+"""From text to syntax tree, for both expression syntaxes.
 
-Grammar and precedence: Microsoft, "MASM numbers and operators" and "C++ numbers and operators". Both share one parser;
-they differ in the names and meaning of operators, in number syntax and in how pointers add.
+Binary operators are parsed with an explicit operator stack, so only real nesting (parentheses, brackets, ternaries)
+costs interpreter stack, and that nesting is bounded.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
 from typing import TYPE_CHECKING
 
-from kdive.addr import MASK64
-from kdive.errors import ExpressionError
 from kdive.expr.lexer import Lexer, Token
-from kdive.expr.typed import PRIMITIVES
+from kdive.expr.nodes import (
+    Binary,
+    Call,
+    Cast,
+    Dialect,
+    FieldOffset,
+    Index,
+    Member,
+    Name,
+    Node,
+    Number,
+    Pseudo,
+    Register,
+    SizeOfType,
+    Switch,
+    Ternary,
+    Text,
+    TypeName,
+    Unary,
+)
+from kdive.expr.typed import PRIMITIVE_WORDS, builtin_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-MAX_DEPTH = 100
+MAX_DEPTH = 64
+"""How deep parentheses, brackets and prefix operators may nest."""
 
-READERS = {"poi": 0, "by": 1, "wo": 2, "dwo": 4, "qwo": 8}
-"""MASM operators that read memory, with the bytes they read (0: a pointer)."""
-PHYSICAL_READERS = {"ppoi": 0, "pby": 1, "pwo": 2, "pdwo": 4, "pqwo": 8}
-FUNCTIONS = {"vvalid": 2, "iment": 1, "scmp": 2, "sicmp": 2, "spat": 2}
-"""MASM functions written with ``$``, with their number of arguments."""
-_WORD_UNARY = {"not", "hi", "low"}
-_WORD_BINARY = {"and": "&", "or": "|", "xor": "^", "mod": "%"}
-_MASM_LEVELS: tuple[frozenset[str], ...] = (
-    frozenset({"||"}),
-    frozenset({"&&"}),
-    frozenset({"|"}),
-    frozenset({"^"}),
-    frozenset({"&"}),
-    frozenset({"=", "==", "!="}),
-    frozenset({"<", "<=", ">", ">="}),
-    frozenset({"<<", ">>", ">>>"}),
-    frozenset({"+", "-"}),
-    frozenset({"*", "/", "%"}),
-)
-_CPP_LEVELS = tuple(level - {"=", ">>>"} for level in _MASM_LEVELS)
-_RELATIONS = {"<", "<=", ">", ">="}
+PRECEDENCE = {
+    "*": 10,
+    "/": 10,
+    "%": 10,
+    "+": 9,
+    "-": 9,
+    "<<": 8,
+    ">>": 8,
+    ">>>": 8,
+    "<": 7,
+    "<=": 7,
+    ">": 7,
+    ">=": 7,
+    "==": 6,
+    "!=": 6,
+    "&": 5,
+    "^": 4,
+    "|": 3,
+    "&&": 2,
+    "||": 1,
+}
+"""How tightly the infix operators bind, the same in both syntaxes; equal ones group from the left."""
 
+MEMORY_OPERATORS: dict[str, int | None] = {
+    "by": 1,
+    "wo": 2,
+    "dwo": 4,
+    "qwo": 8,
+    "poi": None,
+    "$pby": 1,
+    "$pwo": 2,
+    "$pdwo": 4,
+    "$pqwo": 8,
+    "$ppoi": None,
+}
+"""Size in bytes that each memory operator reads (None is a pointer); those with ``$`` read physical memory."""
 
-@dataclass(frozen=True, slots=True)
-class Node:
-    """A node of the tree; ``column`` is where its token starts."""
-
-    column: int
-
-
-@dataclass(frozen=True, slots=True)
-class Number(Node):
-    """A number."""
-
-    value: int
-
-
-@dataclass(frozen=True, slots=True)
-class Name(Node):
-    """A bare or qualified name; ``bare_hex`` is its value if it could also be a hexadecimal number."""
-
-    name: str
-    bare_hex: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Register(Node):
-    """``@rax``."""
-
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Pseudo(Node):
-    """``$proc``, ``@$t0``."""
-
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Text(Node):
-    """A quoted string, argument of the string functions."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Unary(Node):
-    """A prefix operator."""
-
-    operator: str
-    operand: Node
-
-
-@dataclass(frozen=True, slots=True)
-class Read(Node):
-    """``poi(x)`` and its like; ``size`` 0 means a pointer."""
-
-    size: int
-    physical: bool
-    operand: Node
-
-
-@dataclass(frozen=True, slots=True)
-class Binary(Node):
-    """An infix operator."""
-
-    operator: str
-    left: Node
-    right: Node
-
-
-@dataclass(frozen=True, slots=True)
-class Conditional(Node):
-    """``a ? b : c`` (C++)."""
-
-    condition: Node
-    yes: Node
-    no: Node
-
-
-@dataclass(frozen=True, slots=True)
-class Member(Node):
-    """``a.b`` or ``a->b``."""
-
-    operand: Node
-    name: str
-    arrow: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Index(Node):
-    """``a[i]``."""
-
-    operand: Node
-    index: Node
-
-
-@dataclass(frozen=True, slots=True)
-class TypeName:
-    """A type as written: its name, pointer depth and array bounds."""
-
-    name: str
-    pointers: int
-
-
-@dataclass(frozen=True, slots=True)
-class Cast(Node):
-    """``(type) a``."""
-
-    type: TypeName
-    operand: Node
-
-
-@dataclass(frozen=True, slots=True)
-class SizeOf(Node):
-    """``sizeof(type)`` or ``sizeof(expression)``."""
-
-    type: TypeName | None
-    operand: Node | None
-
-
-@dataclass(frozen=True, slots=True)
-class FieldOffset(Node):
-    """``#FIELD_OFFSET(type, field)``."""
-
-    type: TypeName
-    field: str
-
-
-@dataclass(frozen=True, slots=True)
-class Call(Node):
-    """``$vvalid(address, length)`` and the other functions."""
-
-    function: str
-    arguments: tuple[Node, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Switched(Node):
-    """``@@c++( )`` or ``@@masm( )``: an expression in the other language."""
-
-    cpp: bool
-    operand: Node
+_RELATIONS = {"<", "<=", ">", ">=", "==", "!="}
+_WORD_OPERATORS = {"not", "hi", "low", "by", "wo", "dwo", "qwo", "poi"}
+_PHYSICAL_OPERATORS = {"ppoi", "pqwo", "pdwo", "pwo", "pby"}
+_FUNCTIONS = {"vvalid": 2, "iment": 1, "scmp": 2, "sicmp": 2, "spat": 2}
+_MEMBER = re.compile(r"[^\W\d]\w*")
+_PATH = re.compile(r"\s*([^\W\d]\w*)|\s*\.\s*([^\W\d]\w*)|\s*\[\s*(\w+)\s*\]")
+_TYPE_PREFIX = re.compile(r"(?:const|volatile|struct|class|union|enum)(?!\w)")
+_STAR = re.compile(r"\s*\*(?:\s*(?:const|volatile|__ptr64|__ptr32)(?!\w))*")
+_OPERAND_START = re.compile(r"""\s*(?:[\w@$("'~!&*+\-]|\.(?!\w))""")
+_MASM_WORDS = re.compile(r"\s*(?:and|or|xor|mod)(?![\w$!])", re.IGNORECASE)
 
 
 class Parser:
-    """Parses one expression.
+    """Parses one expression of a text.
 
     Args:
-        text: The text; the expression may be followed by other things.
-        radix: Default radix of MASM numbers.
-        cpp: C++ rules.
-        is_type: Tells whether a name is a type, for casts.
+        text: The expression, and perhaps more behind it.
+        radix: Base of MASM numbers without a prefix.
+        dialect: The syntax to start in.
+        is_type: Whether the symbols know a type of this name; asked only where ``(name)`` may be a cast.
     """
 
-    def __init__(self, text: str, radix: int, *, cpp: bool, is_type: Callable[[str], bool]) -> None:
+    def __init__(self, text: str, radix: int, dialect: Dialect, is_type: Callable[[str], bool]) -> None:
+        self._lexer = Lexer(text, radix)
         self._text = text
-        self._radix = radix
-        self._cpp = cpp
+        self._dialect: Dialect = dialect
         self._is_type = is_type
-        self._lexer = Lexer(text, cpp=cpp)
-        self._at = 0
+        self._position = 0
         self._depth = 0
 
-    @property
-    def position(self) -> int:
-        """Where the expression ended."""
-        return self._at
-
     def parse(self) -> Node:
-        """Parse the longest expression at the start."""
-        return self._conditional()
+        """Parse the whole text as one expression.
 
-    # --- tokens ----------------------------------------------------------------------------------------------------
+        Raises:
+            ExpressionError: It is none.
+        """
+        node, end = self.parse_prefix()
+        end = self._lexer.skip(end)
+        if end < len(self._text):
+            raise self._lexer.error(f"Extra character error in '{self._lexer.at(end)}'", end)
+        return node
 
-    def _peek(self) -> Token:
-        return self._lexer.token(self._at)
+    def parse_prefix(self) -> tuple[Node, int]:
+        """Parse the longest expression at the start of the text and return it with the position behind it.
 
-    def _take(self) -> Token:
-        token = self._peek()
-        self._at = token.end
-        return token
+        Raises:
+            ExpressionError: The text does not start with an expression.
+        """
+        node = self._expression()
+        return node, self._position
 
-    def _accept(self, operator: str) -> bool:
-        token = self._peek()
-        if token.kind == "operator" and token.text == operator:
-            self._at = token.end
-            return True
-        return False
-
-    def _expect(self, operator: str) -> None:
-        token = self._peek()
-        if not self._accept(operator):
-            raise self._error(f"{operator!r} expected", token.start)
-
-    def _error(self, what: str, column: int) -> ExpressionError:
-        return ExpressionError(what, text=self._text, column=column)
-
-    def _peek_operator(self) -> Token | None:
-        """The next token as an infix operator, or None; anything else ends the expression."""
-        try:
-            token = self._peek()
-        except ExpressionError:
-            return None
-        if token.kind == "operator":
-            return token
-        if token.kind == "name" and not self._cpp and token.text.lower() in _WORD_BINARY:
-            return Token("operator", _WORD_BINARY[token.text.lower()], token.start, token.end)
-        return None
-
-    # --- precedence ------------------------------------------------------------------------------------------------
-
-    def _conditional(self) -> Node:
-        condition = self._binary(0)
-        token = self._peek_operator() if self._cpp else None
-        if token is None or token.text != "?":
-            return condition
-        self._at = token.end
-        yes = self._nested(self._conditional)
-        self._expect(":")
-        return Conditional(token.start, condition, yes, self._nested(self._conditional))
-
-    def _binary(self, level: int) -> Node:
-        """Precedence climbing: take operators that bind at least as tightly as ``level``."""
-        levels = _CPP_LEVELS if self._cpp else _MASM_LEVELS
-        left = self._unary()
-        relation_level = -1
-        while True:
-            token = self._peek_operator()
-            found = next((index for index, names in enumerate(levels) if token is not None and token.text in names), -1)
-            if token is None or found < level:
-                return left
-            if relation_level == found and not self._cpp and token.text in _RELATIONS:
-                raise ExpressionError(
-                    "relations cannot be chained",
-                    text=self._text,
-                    column=token.start,
-                    hint="write (a < b) and (b < c)",
-                )
-            self._at = token.end
-            right = self._binary(found + 1)
-            left = Binary(token.start, "==" if token.text == "=" else token.text, left, right)
-            relation_level = found if token.text in _RELATIONS else -1
-
-    def _nested(self, parse: Callable[[], Node]) -> Node:
+    def _enter(self, column: int) -> None:
         self._depth += 1
         if self._depth > MAX_DEPTH:
-            raise self._error(f"nested deeper than {MAX_DEPTH} levels", self._at)
-        try:
-            return parse()
-        finally:
-            self._depth -= 1
+            raise self._lexer.error(f"the expression is nested too deeply (limit {MAX_DEPTH})", column)
+
+    def _expression(self) -> Node:
+        self._enter(self._position)
+        operands = [self._unary()]
+        operators: list[Token] = []
+        while (operator := self._lexer.operator(self._position, self._dialect)) is not None:
+            level = PRECEDENCE[operator.text]
+            if self._dialect == "masm" and operator.text in _RELATIONS:
+                self._refuse_chain(operators, level, operator)
+            while operators and PRECEDENCE[operators[-1].text] >= level:
+                _reduce(operands, operators)
+            operators.append(operator)
+            self._position = operator.end
+            operands.append(self._unary())
+        while operators:
+            _reduce(operands, operators)
+        node = operands[0]
+        if self._dialect == "c++" and (question := self._accept("?")) is not None:
+            yes = self._expression()
+            self._expect(":")
+            node = Ternary(node, yes, self._expression(), question)
+        self._depth -= 1
+        return node
+
+    def _refuse_chain(self, operators: list[Token], level: int, operator: Token) -> None:
+        for earlier in reversed(operators):
+            if PRECEDENCE[earlier.text] < level:
+                return
+            if PRECEDENCE[earlier.text] == level:
+                raise self._lexer.error(
+                    "comparisons cannot be chained",
+                    operator.start,
+                    hint="join two comparisons with 'and', or use parentheses to compare a truth value",
+                )
+
+    def _accept(self, mark: str) -> int | None:
+        """Step over a punctuation mark if it is next; return its column."""
+        start = self._lexer.skip(self._position)
+        if not self._text.startswith(mark, start):
+            return None
+        self._position = start + len(mark)
+        return start
+
+    def _expect(self, mark: str) -> None:
+        if self._accept(mark) is None:
+            start = self._lexer.skip(self._position)
+            raise self._lexer.error(f"Syntax error at '{self._lexer.at(start)}': '{mark}' expected", start)
 
     def _unary(self) -> Node:
-        token = self._peek()
-        if token.kind == "operator" and token.text in ("+", "-", "~", "!", "*", "&"):
-            self._at = token.end
-            return Unary(token.start, token.text, self._nested(self._unary))
-        if token.kind == "name" and not self._cpp:
-            word = token.text.lower()
-            if word in _WORD_UNARY:
-                self._at = token.end
-                return Unary(token.start, "!" if word == "not" else word, self._nested(self._unary))
-            if word in READERS:
-                self._at = token.end
-                return Read(token.start, READERS[word], physical=False, operand=self._nested(self._unary))
-        if token.kind == "pseudo" and not self._cpp and token.text.lower() in PHYSICAL_READERS:
-            self._at = token.end
-            size = PHYSICAL_READERS[token.text.lower()]
-            return Read(token.start, size, physical=True, operand=self._nested(self._unary))
-        if token.kind == "operator" and token.text == "(":
-            cast = self._cast(token)
-            if cast is not None:
-                return cast
-        return self._postfix(self._primary())
-
-    def _postfix(self, node: Node) -> Node:
+        prefixes: list[tuple[str | TypeName, int]] = []
         while True:
-            # A dot or bracket must follow at once: `db rsp .` is not a member access.
-            following = self._text[self._at : self._at + 1]
-            spaced = following.isspace()
-            if spaced and not self._cpp:
-                return node
-            token = self._peek_operator()
-            if token is None:
-                return node
-            if token.text in (".", "->"):
-                self._at = token.end
-                name = self._take()
-                if name.kind not in ("name", "number"):
-                    raise self._error("a member name is needed", name.start)
-                node = Member(token.start, node, name.text, token.text == "->")
-            elif token.text == "[":
-                self._at = token.end
-                index = self._nested(self._conditional)
-                self._expect("]")
-                node = Index(token.start, node, index)
+            token = self._lexer.operand(self._position, self._dialect)
+            if (type_ := self._cast(token)) is not None:
+                prefixes.append((type_, token.start))
+            elif (operator := self._prefix_operator(token)) is not None:
+                self._position = token.end
+                prefixes.append((operator, token.start))
             else:
-                return node
+                break
+            if len(prefixes) + self._depth > MAX_DEPTH:
+                raise self._lexer.error(f"the expression is nested too deeply (limit {MAX_DEPTH})", token.start)
+        node = self._postfix(self._primary(token))
+        for prefix, column in reversed(prefixes):
+            node = Cast(prefix, node, column) if isinstance(prefix, TypeName) else Unary(prefix, node, column)
+        return node
 
-    # --- primaries -------------------------------------------------------------------------------------------------
-
-    def _primary(self) -> Node:
-        token = self._take()
-        if token.kind == "number":
-            return Number(token.start, self._number(token))
-        if token.kind == "char":
-            return Number(token.start, self._character(token))
-        if token.kind == "register":
-            return Register(token.start, token.text.lower())
-        if token.kind == "pseudo":
-            return self._pseudo(token)
-        if token.kind == "string":
-            return Text(token.start, token.text)
+    def _prefix_operator(self, token: Token) -> str | None:
+        if token.kind == "operator" and token.text in "+-~!&*":
+            following = self._text[token.end : token.end + 1]
+            if token.text == "!" and self._dialect == "masm" and (following.isalpha() or following == "_"):
+                word = self._text[token.end : self._lexer.name_end(token.end)]
+                if word.lower() not in _WORD_OPERATORS:
+                    raise self._lexer.error(
+                        f"Syntax error at '!{word}'",
+                        token.start,
+                        hint=f"write module!{word} for a symbol, or !({word}) to negate",
+                    )
+            return token.text
         if token.kind == "name":
-            return self._name(token)
-        if token.kind == "operator":
-            if token.text in ("(", "["):
-                node = self._nested(self._conditional)
-                self._expect(")" if token.text == "(" else "]")
-                return node
-            if token.text.startswith("@@"):
-                return self._switched(token)
-            if token.text == "#":
-                return self._field_offset(token)
-        if token.kind == "end":
-            raise self._error("an expression is needed", token.start)
-        raise self._error(f"{token.text!r} is not expected here", token.start)
-
-    def _pseudo(self, token: Token) -> Node:
-        name = token.text
-        if name.lower() in FUNCTIONS and self._text[self._at :].lstrip().startswith("("):
-            self._expect("(")
-            arguments = [self._nested(self._conditional)]
-            while self._accept(","):
-                arguments.append(self._nested(self._conditional))
-            self._expect(")")
-            wanted = FUNCTIONS[name.lower()]
-            if len(arguments) != wanted:
-                raise self._error(f"${name} takes {wanted} argument{'s' if wanted > 1 else ''}", token.start)
-            return Call(token.start, name.lower(), tuple(arguments))
-        return Pseudo(token.start, name)
-
-    def _name(self, token: Token) -> Node:
-        if self._cpp and token.text == "sizeof":
-            self._expect("(")
-            found = self._type_name()
-            operand = None
-            if found is None:
-                operand = self._nested(self._conditional)
-            self._expect(")")
-            return SizeOf(token.start, found, operand)
-        if self._cpp and token.text in ("offsetof", "FIELD_OFFSET"):
-            return self._field_offset(token, named=True)
-        bare = None
-        if not self._cpp and self._radix == 16 and all(char in "0123456789abcdefABCDEF" for char in token.text):
-            bare = int(token.text, 16)
-            if bare > MASK64:
-                bare = None
-        return Name(token.start, token.text, bare)
-
-    def _switched(self, token: Token) -> Node:
-        cpp = token.text != "@@masm"
-        self._expect("(")
-        inner = Parser(self._text, self._radix, cpp=cpp, is_type=self._is_type)
-        inner._at = self._at
-        inner._depth = self._depth + 1
-        if inner._depth > MAX_DEPTH:
-            raise self._error(f"nested deeper than {MAX_DEPTH} levels", self._at)
-        node = inner._conditional()
-        self._at = inner._at
-        self._expect(")")
-        return Switched(token.start, cpp, node)
-
-    def _field_offset(self, token: Token, *, named: bool = False) -> Node:
-        if not named:
-            word = self._take()
-            if word.text not in ("FIELD_OFFSET", "CONTAINING_RECORD"):
-                raise self._error("#FIELD_OFFSET(type, field) is the form known here", word.start)
-        self._expect("(")
-        type_ = self._type_name()
-        if type_ is None:
-            raise self._error("a type is needed", self._at)
-        self._expect(",")
-        parts = [self._take().text]
-        while self._accept("."):
-            parts.append(self._take().text)
-        self._expect(")")
-        return FieldOffset(token.start, type_, ".".join(parts))
-
-    def _type_name(self) -> TypeName | None:
-        """Take a type name at the present place, or nothing."""
-        start = self._at
-        words: list[str] = []
-        while True:
-            try:
-                token = self._peek()
-            except ExpressionError:
-                break
-            if token.kind != "name" or (words and "!" in token.text):
-                break
-            if token.text in ("struct", "class", "union", "enum", "const", "volatile") and not words:
-                self._at = token.end
-                continue
-            candidate = " ".join([*words, token.text])
-            if words and candidate not in PRIMITIVES and candidate not in ("unsigned long", "signed"):
-                break
-            words.append(token.text)
-            self._at = token.end
-            if words[0] not in ("unsigned", "signed", "long"):
-                break
-        name = " ".join(words)
-        if not words or not (name in PRIMITIVES or self._is_type(name)):
-            self._at = start
-            return None
-        pointers = 0
-        while self._accept("*"):
-            pointers += 1
-        return TypeName(name, pointers)
-
-    def _cast(self, token: Token) -> Node | None:
-        start = self._at
-        self._at = token.end
-        type_ = self._type_name()
-        if type_ is not None and self._accept(")"):
-            return Cast(token.start, type_, self._nested(self._unary))
-        self._at = start
+            word = token.text.lower()
+            if self._dialect == "masm" and word in _WORD_OPERATORS:
+                return "!" if word == "not" else word
+            if self._dialect == "c++" and token.text == "sizeof":
+                following = self._lexer.skip(token.end)
+                if self._text.startswith("(", following) and self._type_in_parentheses(following) is not None:
+                    return None
+                return "sizeof"
+        if token.kind == "pseudo" and token.text.lower() in _PHYSICAL_OPERATORS:
+            return "$" + token.text.lower()
         return None
 
-    # --- literals --------------------------------------------------------------------------------------------------
+    def _cast(self, token: Token) -> TypeName | None:
+        """Return the type of a cast that opens at this token, stepping over it, or None."""
+        if token.text != "(" or token.kind != "operator":
+            return None
+        found = self._type_in_parentheses(token.start)
+        if found is None:
+            return None
+        type_, end = found
+        if not type_.stars:
+            following = _OPERAND_START.match(self._text, end)
+            if following is None or _MASM_WORDS.match(self._text, end):
+                return None
+            if builtin_type(type_.name) is None and not self._is_type(type_.name):
+                return None
+        self._position = end
+        return type_
 
-    def _number(self, token: Token) -> int:
-        digits = token.text.replace("`", "").lower()
-        prefix = digits[:2]
-        radix = self._radix
-        if self._cpp:
-            radix = 8 if len(digits) > 1 and digits[0] == "0" and digits.isdigit() else 10
-        if prefix == "0x":
-            digits, radix = digits[2:], 16
-        elif prefix == "0n":
-            digits, radix = digits[2:], 10
-        elif prefix == "0t" and not self._cpp:
-            digits, radix = digits[2:], 8
-        elif prefix == "0y" and not self._cpp:
-            digits, radix = digits[2:], 2
-        elif digits.endswith("h"):
-            digits, radix = digits[:-1], 16
-        elif "`" in token.text:
-            radix = 16
-        try:
-            value = int(digits, radix)
-        except ValueError as error:
-            raise self._error(f"{token.text!r} is not a number of radix {radix}", token.start) from error
-        if value > MASK64:
-            raise self._error(f"{token.text} does not fit in 64 bits", token.start)
-        return value
+    def _type_in_parentheses(self, position: int) -> tuple[TypeName, int] | None:
+        """Return the type written in the parentheses that open at a position, and the position behind them.
 
-    def _character(self, token: Token) -> int:
-        escapes = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "\\": "\\", "'": "'", '"': '"'}
-        text = token.text
-        if text.startswith("\\") and len(text) == 2:
-            text = escapes.get(text[1], text[1])
-        return int.from_bytes(text.encode("latin-1", "replace"), "big") & MASK64
+        A name without ``*`` may also be a value; the caller decides.
+        """
+        found = self._scan_type(position + 1)
+        if found is None:
+            return None
+        type_, end = found
+        end = self._lexer.skip(end)
+        return (type_, end + 1) if self._text[end : end + 1] == ")" else None
+
+    def _scan_type(self, position: int) -> tuple[TypeName, int] | None:
+        start = end = self._lexer.skip(position)
+        while (match := _TYPE_PREFIX.match(self._text, end)) is not None:
+            end = self._lexer.skip(match.end())
+        words: list[str] = []
+        while (match := _MEMBER.match(self._text, end)) is not None and match[0] in PRIMITIVE_WORDS:
+            words.append(match[0])
+            name_end = match.end()
+            end = self._lexer.skip(name_end)
+        if words:
+            name = " ".join(words)
+        else:
+            name_end = self._lexer.name_end(end)
+            name = self._text[end:name_end]
+            if not name:
+                return None
+            end = name_end
+        stars = 0
+        while (match := _STAR.match(self._text, end)) is not None:
+            stars += 1
+            end = match.end()
+        return TypeName(name, stars, start), end
+
+    def _primary(self, token: Token) -> Node:
+        self._position = token.end
+        column = token.start
+        match token.kind:
+            case "number" | "char":
+                return Number(token.value, column, token.suffix)
+            case "name":
+                if self._dialect == "c++":
+                    if token.text == "sizeof":
+                        return self._sizeof_type(column)
+                    if token.text in ("true", "false"):
+                        return Number(int(token.text == "true"), column, "bool")
+                    if token.text == "offsetof":
+                        return self._field_offset(column)
+                return Name(token.text, column)
+            case "quoted-name":
+                return Name(token.text, column, symbol_only=True)
+            case "local":
+                return Name(token.text, column, local_only=True)
+            case "register":
+                return Register(token.text, column)
+            case "pseudo":
+                return self._pseudo(token)
+            case "string":
+                return Text(token.text, column)
+            case "switch":
+                return self._switch(token)
+            case "end":
+                raise self._lexer.error("Numeric expression missing from '<EOL>'", column)
+            case "operator":
+                return self._punctuation(token)
+
+    def _punctuation(self, token: Token) -> Node:
+        if token.text in "([":
+            node = self._expression()
+            self._expect(")" if token.text == "(" else "]")
+            return node
+        if token.text == "#":
+            return self._macro(token.start)
+        if token.text == "." and not _MEMBER.match(self._text, token.end):
+            return Pseudo("ip", token.start)
+        raise self._lexer.error(f"Syntax error at '{self._lexer.at(token.start)}'", token.start)
+
+    def _pseudo(self, token: Token) -> Node:
+        name = token.text.lower()
+        if name not in _FUNCTIONS or self._accept("(") is None:
+            return Pseudo(token.text, token.start)
+        arguments = [self._expression()]
+        while self._accept(",") is not None and len(arguments) < 8:
+            arguments.append(self._expression())
+        self._expect(")")
+        if len(arguments) != _FUNCTIONS[name]:
+            raise self._lexer.error(f"${name} takes {_FUNCTIONS[name]} argument(s), not {len(arguments)}", token.start)
+        return Call(name, tuple(arguments), token.start)
+
+    def _switch(self, token: Token) -> Node:
+        outer = self._dialect
+        other: Dialect = "c++" if outer == "masm" else "masm"
+        inner: Dialect = "masm" if token.text == "masm" else "c++" if token.text == "c++" else other
+        self._dialect = inner
+        node = self._expression()
+        self._dialect = outer
+        self._expect(")")
+        return Switch(inner, node, token.start)
+
+    def _sizeof_type(self, column: int) -> Node:
+        opening = self._lexer.skip(self._position)
+        found = self._type_in_parentheses(opening)
+        if found is None:
+            raise self._lexer.error("sizeof takes a type or an expression", column)
+        type_, end = found
+        if not type_.stars and builtin_type(type_.name) is None and not self._is_type(type_.name):
+            # sizeof(name) of something that is no type: an expression in parentheses
+            self._position = opening + 1
+            node = self._expression()
+            self._expect(")")
+            return Unary("sizeof", node, column)
+        self._position = end
+        return SizeOfType(type_, column)
+
+    def _macro(self, column: int) -> Node:
+        match = _MEMBER.match(self._text, self._position)
+        name = match[0].upper() if match else ""
+        self._position = match.end() if match else self._position
+        if name == "FIELD_OFFSET":
+            return self._field_offset(column)
+        if name == "CONTAINING_RECORD":
+            self._expect("(")
+            record = self._expression()
+            self._expect(",")
+            return self._type_and_path(column, record)
+        raise self._lexer.error(
+            f"Syntax error at '#{name}'", column, hint="known macros: #FIELD_OFFSET, #CONTAINING_RECORD"
+        )
+
+    def _field_offset(self, column: int) -> Node:
+        self._expect("(")
+        return self._type_and_path(column, None)
+
+    def _type_and_path(self, column: int, record: Node | None) -> Node:
+        found = self._scan_type(self._position)
+        if found is None:
+            raise self._lexer.error("a type name is expected", self._lexer.skip(self._position))
+        type_, self._position = found
+        self._expect(",")
+        path: list[str | int] = []
+        while (match := _PATH.match(self._text, self._position)) is not None and len(path) < MAX_DEPTH:
+            if bool(match[1]) == bool(path):
+                break
+            if match[3] is None:
+                path.append(match[1] or match[2])
+            else:
+                token = self._lexer.operand(match.start(3), "c++")
+                if token.kind != "number":
+                    raise self._lexer.error("an array index in a member path is a number", match.start(3))
+                path.append(token.value)
+            self._position = match.end()
+        if not path:
+            raise self._lexer.error("a member name is expected", self._lexer.skip(self._position))
+        self._expect(")")
+        return FieldOffset(type_, tuple(path), column, record)
+
+    def _postfix(self, node: Node) -> Node:
+        count = 0
+        while True:
+            # In MASM a blank ends the operand: what follows may be the next argument of a command.
+            at = self._position if self._dialect == "masm" else self._lexer.skip(self._position)
+            mark = self._text[at : at + 2]
+            behind = at + 1 if self._dialect == "masm" else self._lexer.skip(at + 1)
+            if mark == "->" or (mark[:1] == "." and _MEMBER.match(self._text, behind)):
+                arrow = mark == "->"
+                start = self._lexer.skip(at + 1 + arrow)
+                match = _MEMBER.match(self._text, start)
+                if match is None:
+                    raise self._lexer.error("a member name is expected behind '->'", at)
+                self._position = match.end()
+                node = Member(node, match[0], arrow, at)
+            elif (mark[:1] == "[" and self._dialect == "c++") or (mark[:1] == "[" and _indexable(node)):
+                self._position = at + 1
+                index = self._expression()
+                self._expect("]")
+                node = Index(node, index, at)
+            else:
+                return node
+            count += 1
+            if count > MAX_DEPTH:
+                raise self._lexer.error(f"too many member accesses in a row (limit {MAX_DEPTH})", at)
+
+
+def _indexable(node: Node) -> bool:
+    return not isinstance(node, Number | Text | Call)
+
+
+def _reduce(operands: list[Node], operators: list[Token]) -> None:
+    operator = operators.pop()
+    right = operands.pop()
+    operands.append(Binary(operator.text, operands.pop(), right, operator.start))
+
+
+def parse(text: str, radix: int, dialect: Dialect, is_type: Callable[[str], bool]) -> Node:
+    """Parse the whole of a text as one expression.
+
+    Raises:
+        ExpressionError: It is none; the error points at the column.
+    """
+    return Parser(text, radix, dialect, is_type).parse()

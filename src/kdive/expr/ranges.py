@@ -1,8 +1,4 @@
-"""Address ranges as commands take them.
-
-Source: Microsoft, "Address and address range syntax": an address with ``L<count>`` elements, ``L?<count>`` without the
-size limit, ``L-<count>`` before the address, or an end address that belongs to the range.
-"""
+"""Address ranges as command arguments: ``address``, ``address Lcount``, ``address end``."""
 
 from __future__ import annotations
 
@@ -10,84 +6,132 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kdive.addr import MASK64
 from kdive.errors import ExpressionError
 from kdive.expr.evaluator import evaluate_prefix
 
 if TYPE_CHECKING:
     from kdive.expr.scope import EvaluationScope
 
-LIMIT = 256 << 20
-_HARD_LIMIT = 1 << 40
-_LENGTH = re.compile(r"\s*[lL](\?|-)?\s*(?=[\w(@$])")
-_ENDS = re.compile(r"\s+(?=[\w(@$`.])")
+MAX_RANGE = 256 << 20
+"""Bytes that a range may span unless it is written with ``L?``: 256 MiB."""
+
+_LENGTH = re.compile(r"[lL](?:[?\-]|[\s(@$'+~]|[0-9](?!\w*!)|[0-9A-Fa-f`]+(?![\w!:])|(?:poi|by|[dq]?wo)\b|$)")
+"""Tells ``L10`` and ``L @rcx`` from a name that begins with L; a word of hex digits behind the L is a count."""
+
+_END = re.compile(r"[\w@$(+\-~.\[`]")
 
 
 @dataclass(frozen=True, slots=True)
 class AddressRange:
-    """A range.
+    """A run of elements in memory.
 
     Attributes:
-        start: First address.
+        start: Address of the first byte (the lowest, also for a range written backwards).
         count: Number of elements.
         element_size: Bytes per element.
-        rest: What follows the range in the arguments.
+        rest: What stood behind the range, without leading blanks.
+        explicit: Whether a length or an end was written, so that ``count`` is not the default.
+        backwards: Whether the length was written ``L-``.
     """
 
     start: int
     count: int
     element_size: int
-    rest: str
+    rest: str = ""
+    explicit: bool = False
+    backwards: bool = False
 
     @property
     def size(self) -> int:
-        """Size in bytes."""
+        """Length in bytes."""
         return self.count * self.element_size
+
+    @property
+    def end(self) -> int:
+        """First address behind the range (2**64 if it reaches the top)."""
+        return self.start + self.size
 
 
 def parse_range(
     text: str, scope: EvaluationScope, element_size: int, default_count: int, *, allow_end: bool = True
 ) -> AddressRange:
-    """Take a range from the start of command arguments.
+    """Parse a range at the start of command arguments.
+
+    The second part may be ``Lcount`` (elements), ``L?count`` (without the size limit), ``L-count`` (elements before
+    the address), an end address (inclusive), or a number below the start, which is a length in bytes.
 
     Args:
         text: The arguments.
-        scope: For the expressions in it.
+        scope: Where expressions are evaluated.
         element_size: Bytes per element.
-        default_count: Elements if the range says nothing.
-        allow_end: Whether a second expression is the end address.
+        default_count: Elements if no second part is written.
+        allow_end: Whether a second part without ``L`` is taken as an end address.
 
     Raises:
-        ExpressionError: No range stands there, or it is larger than 256 MiB without ``L?``.
+        ExpressionError: An expression is wrong, the range is empty, over 256 MiB without ``L?``, or leaves the address
+            space.
+        MemoryAccessError: An expression reads unreadable memory.
+        SymbolError: The symbols cannot answer.
     """
     value, rest = evaluate_prefix(text, scope)
     start = value.number
-    length = _LENGTH.match(rest)
-    if length and not _is_name(rest[length.start() :]):
-        count_value, after = evaluate_prefix(rest[length.end() :], scope)
-        count = count_value.number
-        if length.group(1) == "-":
-            start = (start - count * element_size) & MASK64
-        _check(text, count * element_size, lifted=length.group(1) == "?")
-        return AddressRange(start, count, element_size, after)
-    if allow_end and rest.strip() and _ENDS.match(rest):
-        end_value, after = evaluate_prefix(rest, scope)
-        end = end_value.number
-        # A second number below the start is a length in bytes (as in `db 1000 20`, by old habit).
-        size = end - start + 1 if end >= start else end
-        _check(text, size, lifted=False)
-        return AddressRange(start, max(1, -(-size // element_size)), element_size, after)
-    return AddressRange(start, default_count, element_size, rest)
+    column = len(text) - len(rest)
+    if rest[:1] in ("l", "L") and _LENGTH.match(rest):
+        return _with_length(text, column, start, scope, element_size)
+    if allow_end and _END.match(rest):
+        return _with_end(text, column, start, scope, element_size)
+    room = ((1 << 64) - start) // element_size
+    return AddressRange(start, max(1, min(default_count, room)), element_size, rest)
 
 
-def _is_name(rest: str) -> bool:
-    """Whether what looks like ``L…`` is the name of something (``list``, ``lr``)."""
-    word = re.match(r"\s*[lL](\w*)", rest)
-    return bool(word and word.group(1) and not re.fullmatch(r"[0-9a-fA-F`xnty]+h?", word.group(1)))
+def _with_length(text: str, column: int, start: int, scope: EvaluationScope, element_size: int) -> AddressRange:
+    position = column + 1
+    flags = ""
+    while text[position : position + 1] in ("?", "-") and len(flags) < 2:
+        flags += text[position]
+        position += 1
+    if not text[position:].strip():
+        raise ExpressionError("Range error: a count is expected behind L", text=text, column=column)
+    count, rest = _shifted(text, position, scope)
+    size = count * element_size
+    if count == 0:
+        raise ExpressionError("Range error: the range is empty", text=text, column=column)
+    if "?" not in flags and size > MAX_RANGE:
+        raise _too_long(text, column, size)
+    backwards = "-" in flags
+    if backwards:
+        start -= size
+    if start < 0 or start + size > 1 << 64:
+        raise ExpressionError("Range error: the range leaves the address space", text=text, column=column)
+    return AddressRange(start, count, element_size, rest, explicit=True, backwards=backwards)
 
 
-def _check(text: str, size: int, *, lifted: bool) -> None:
-    if size > (_HARD_LIMIT if lifted else LIMIT):
-        raise ExpressionError(
-            f"a range of {size:#x} bytes is over the limit", text=text, hint=None if lifted else "L?<count> lifts it"
-        )
+def _with_end(text: str, column: int, start: int, scope: EvaluationScope, element_size: int) -> AddressRange:
+    end, rest = _shifted(text, column, scope)
+    size = end - start + 1 if end >= start else end
+    if size == 0:
+        raise ExpressionError("Range error: the range is empty", text=text, column=column)
+    if size > MAX_RANGE:
+        raise _too_long(text, column, size)
+    count = -(-size // element_size)
+    if start + count * element_size > 1 << 64:
+        raise ExpressionError("Range error: the range leaves the address space", text=text, column=column)
+    return AddressRange(start, count, element_size, rest, explicit=True)
+
+
+def _shifted(text: str, column: int, scope: EvaluationScope) -> tuple[int, str]:
+    """Evaluate a later part of the arguments, with errors that point into the whole of them."""
+    try:
+        value, rest = evaluate_prefix(text[column:], scope)
+    except ExpressionError as error:
+        raise ExpressionError(error.what, text=text, column=column + error.column, hint=error.hint) from None
+    return value.number, rest
+
+
+def _too_long(text: str, column: int, size: int) -> ExpressionError:
+    return ExpressionError(
+        f"Range error: {size:#x} bytes are more than the limit of 256 MiB",
+        text=text,
+        column=column,
+        hint="write L? instead of L to lift the limit",
+    )

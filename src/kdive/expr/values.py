@@ -1,4 +1,4 @@
-"""Values of expressions: a 64-bit number, perhaps with a type and a place in memory."""
+"""What an expression evaluates to."""
 
 from __future__ import annotations
 
@@ -13,22 +13,44 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A value.
+    """A number, and what is known about it.
+
+    A scalar of a signed type is kept sign-extended, so that ``number`` is always the 64-bit pattern. For structures,
+    arrays and functions, which are no scalars, ``number`` is their address. For floating point types it is the raw bit
+    pattern.
 
     Attributes:
-        number: The number, 0 to 2**64 - 1. Of a structure or array it is the address.
-        type: Its type, None for a plain number.
-        address: Where it lies in memory, None if it is no object in memory.
+        number: Unsigned 64-bit; a wider or negative argument is reduced modulo 2**64.
+        type: The type, or None for a bare number.
+        address: Where the value lies in memory, if it was read from there or is a place there.
+        register: The register that holds it, if one does.
     """
 
     number: int
     type: Type | None = None
     address: int | None = None
+    register: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "number", self.number & MASK64)
+        if self.address is not None:
+            object.__setattr__(self, "address", self.address & MASK64)
+
+    def __bool__(self) -> bool:
+        """Whether it counts as true in a condition: any number but zero."""
+        return self.number != 0
+
+    def __int__(self) -> int:
+        return self.number
+
+    def __index__(self) -> int:
+        return self.number
 
     @property
     def signed(self) -> int:
-        """The number as a signed 64-bit one."""
+        """The number read as 64-bit two's complement."""
         return sign_extend(self.number, 64)
+
+    def untyped(self) -> Value:
+        """Return the bare number."""
+        return Value(self.number)

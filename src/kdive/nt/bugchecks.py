@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 _MINIDUMP_FORM = 0x10000000
 _NONE = ("", "", "", "")
+LARGEST_SUBCODE = 0xFFFFF
+"""The subcodes of all documented cases are smaller; a parameter above is an address (0x7A)."""
 
 
 class Role(StrEnum):
@@ -148,6 +150,11 @@ def bugcheck_name(code: int) -> str:
 def subcode_meaning(code: int, values: Sequence[int]) -> str:
     """Say what the case is that the parameters select (0x9F with parameter 1 = 3); empty if that is not known."""
     return _subcode(code, values)[1]
+
+
+def has_subcodes(code: int) -> bool:
+    """Whether the first parameter of a bugcheck selects a case."""
+    return any(selector == 1 for selector, _ in _subcodes().get(base_code(code), {}))
 
 
 def parameter(role: Role, code: int, values: Sequence[int]) -> int | None:

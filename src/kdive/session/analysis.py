@@ -9,10 +9,19 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from kdive.errors import KdiveError
-from kdive.nt.bugchecks import Bugcheck, Role, base_code, bugcheck, parameter, parameter_number
+from kdive.nt.bugchecks import (
+    LARGEST_SUBCODE,
+    Bugcheck,
+    Role,
+    base_code,
+    bugcheck,
+    has_subcodes,
+    parameter,
+    parameter_number,
+)
 from kdive.nt.naming import module_name
-from kdive.nt.status import FAST_FAIL_CODES, status_name
 from kdive.session.crash import crash_exception, exception_context
+from kdive.session.findings import findings
 
 if TYPE_CHECKING:
     from kdive.arch.context import RegisterContext
@@ -61,8 +70,15 @@ _FRAMEWORKS = frozenset(
     }
 )
 """Microsoft's frameworks: they call drivers, so a frame of theirs says little while a driver's is near."""
+_FRAME_KINDS = {
+    "unwind": "found by unwinding",
+    "chain": "found by the frame pointer chain",
+    "context": "innermost",
+    "scan": "found by scanning",
+}
+_ACCESS_VIOLATION = 0xC0000005
 _STACK_FRAMES = 64
-_LOW_ADDRESS = 0x10000
+_STARTED_BY_HAND = frozenset({0xE2, 0x161, 0x1C8, 0x11C8, 0xDEADDEAD})
 
 
 @dataclass(frozen=True)
@@ -87,14 +103,16 @@ class Analysis:
         context: Registers at the exception, or of the processor.
         context_how: Where they came from.
         frames: The stack from there.
-        fault_address: The faulting instruction.
+        fault_address: The faulting instruction; None if none is recorded, as in crashes that a check found.
+        place: The address to blame: the faulting instruction, else the culprit's innermost frame.
         touched: The address that it touched.
         process_name: Process that was running.
         pid: Its identifier.
         thread: Address of the thread that was running.
         evidence: Reasons, strongest first.
         culprit: The module to blame, its image name, and how sure that is.
-        bucket: A name for this kind of failure.
+        bucket: A name for this kind of failure, in WinDbg's pattern.
+        signature: The same for machines: ``bugcheck:000000d1|symbol:module!function``.
         findings: More that was noticed.
     """
 
@@ -106,6 +124,7 @@ class Analysis:
     context_how: str
     frames: list[StackFrame]
     fault_address: int | None
+    place: int | None
     touched: int | None
     process_name: str
     pid: int | None
@@ -115,6 +134,7 @@ class Analysis:
     culprit_image: str
     confidence: Confidence
     bucket: str
+    signature: str = ""
     findings: list[str] = field(default_factory=list[str])
 
 
@@ -126,10 +146,11 @@ def analyze(session: Session) -> Analysis:
     parameters = header.bugcheck_parameters if header is not None else ()
     exception = crash_exception(session)
     context, how, frames = _stack(session)
-    fault = _fault_address(session, code, parameters, exception, context if how else None, frames)
+    fault = _fault_address(session, code, parameters, exception, context if how else None)
     touched = _touched(code, parameters, exception)
     evidence = _evidence(session, code, parameters, exception, fault, frames)
     culprit, image, confidence = _culprit(evidence)
+    place = _place(session, fault, culprit, frames)
     thread = session.thread
     process = session.current_process
     name, pid = "", None
@@ -139,7 +160,7 @@ def analyze(session: Session) -> Analysis:
         except KdiveError:
             name = ""
     return Analysis(
-        bugcheck(code) if code else None,
+        bugcheck(code, parameters) if code else None,
         parameters,
         tuple(_symbol(session, value) for value in parameters),
         exception,
@@ -147,6 +168,7 @@ def analyze(session: Session) -> Analysis:
         how,
         frames,
         fault,
+        place,
         touched,
         name,
         pid,
@@ -155,8 +177,9 @@ def analyze(session: Session) -> Analysis:
         culprit,
         image,
         confidence,
-        _bucket(session, code, exception, fault, culprit, frames),
-        _findings(session, code, parameters, exception, touched, fault, frames),
+        _bucket(session, code, parameters, exception, place, culprit),
+        _signature(session, code, exception, place, culprit),
+        findings(session, code, parameters, exception, touched, fault, frames),
     )
 
 
@@ -181,30 +204,51 @@ def _fault_address(
     parameters: tuple[int, ...],
     exception: ExceptionRecord | None,
     context: RegisterContext | None,
-    frames: list[StackFrame],
 ) -> int | None:
     candidates = [
-        parameter(Role.IP, code, parameters) if parameters else None,
+        parameter(Role.IP, code, parameters),
         exception.address if exception is not None else None,
         context.ip if context is not None else None,
     ]
     known = [value for value in candidates if value]
     inside = next((value for value in known if session.engine.module_at(value) is not None), None)
-    if inside is None and not known:
-        # No address is recorded: the first frame behind the bugcheck's own is where it was noticed.
-        return next((frame.ip for frame in frames if not _is_bugcheck_frame(session, frame)), None)
-    return inside if inside is not None else known[0]
+    return inside if inside is not None else next(iter(known), None)
 
 
-def _is_bugcheck_frame(session: Session, frame: StackFrame) -> bool:
-    name = session.engine.name_of(frame.ip) or ""
-    return frame.how == "context" or name.startswith(("nt!KeBugCheck", "nt!KiBugCheck"))
+def _noticed(session: Session, frames: list[StackFrame]) -> StackFrame | None:
+    """The first frame behind the bugcheck's own: where a check found the problem.
+
+    A function's cold part has no symbol of its own, so that the nearest one may be a string literal's (``??_C@…``): a
+    frame with a name is taken before one without.
+    """
+    nameless: StackFrame | None = None
+    for frame in frames:
+        name = session.engine.name_of(frame.ip) or ""
+        if frame.how == "context" or name.startswith(("nt!KeBugCheck", "nt!KiBugCheck")):
+            continue
+        if "!??_C@" not in name:
+            return frame
+        nameless = nameless or frame
+    return nameless
+
+
+def _place(session: Session, fault: int | None, culprit: str, frames: list[StackFrame]) -> int | None:
+    def inside(address: int) -> bool:
+        module = session.engine.module_at(address)
+        return module is not None and module.name == culprit
+
+    if fault is not None and (not culprit or inside(fault)):
+        return fault
+    noticed = _noticed(session, frames)
+    ordered = [noticed, *frames] if noticed is not None and inside(noticed.ip) else frames
+    frame = next((entry for entry in ordered if inside(entry.ip)), None)
+    return frame.ip if frame is not None else fault
 
 
 def _touched(code: int, parameters: tuple[int, ...], exception: ExceptionRecord | None) -> int | None:
-    if exception is not None and exception.code == 0xC0000005 and len(exception.parameters) >= 2:
+    if exception is not None and exception.code == _ACCESS_VIOLATION and len(exception.parameters) >= 2:
         return exception.parameters[1]
-    return parameter(Role.TOUCHED, code, parameters) if parameters else None
+    return parameter(Role.TOUCHED, code, parameters)
 
 
 def _evidence(
@@ -226,23 +270,25 @@ def _evidence(
     if triage is not None and triage.broken_driver:
         name = triage.broken_driver
         found.append(Evidence(module_name(name), name, "high", "the kernel recorded it as the broken driver"))
-    if parameters:
-        number = parameter_number(Role.IP, code)
+    number = parameter_number(Role.IP, code)
+    if number is not None:
         blame(parameter(Role.IP, code, parameters), "high", f"bugcheck parameter {number} points into it")
     if exception is not None:
         blame(exception.address, "medium", "the exception was raised in it")
     blame(fault, "medium", "the faulting instruction lies in it")
-    for wanted, confidence in (("unwind", "medium"), ("chain", "medium"), ("context", "low"), ("scan", "low")):
+    by_hand = base_code(code) in _STARTED_BY_HAND
+    for wanted, label in _FRAME_KINDS.items():
         frame = _first_driver_frame(session, frames, wanted)
         if frame is not None:
-            how = {
-                "unwind": "found by unwinding",
-                "chain": "found by the frame pointer chain",
-                "scan": "found by scanning",
-            }.get(wanted, "innermost")
-            blame(frame.ip, "medium" if confidence == "medium" else "low", f"first driver frame on the stack, {how}")
-    if not found and frames:
-        blame(frames[0].ip, "low", "the processor stood in it")
+            # What stood on the stack when a person stopped the system did nothing wrong by that.
+            confidence: Confidence = "medium" if wanted in ("unwind", "chain") and not by_hand else "low"
+            blame(frame.ip, confidence, f"first driver frame on the stack, {label}")
+    if not found:
+        noticed = _noticed(session, frames)
+        if noticed is not None:
+            blame(noticed.ip, "low", "the problem was noticed in it")
+        elif frames:
+            blame(frames[0].ip, "low", "the processor stood in it")
     return sorted(found, key=lambda entry: -_RANK[entry.confidence])
 
 
@@ -250,8 +296,8 @@ def _add(found: list[Evidence], module: Module, confidence: Confidence, reason: 
     name = module.name.lower()
     if name in _KERNEL:
         confidence = "none"
-    elif name in _FRAMEWORKS and confidence != "high":
-        confidence = "low"
+    elif name in _FRAMEWORKS:
+        confidence = "medium" if confidence == "high" else "low"
     found.append(Evidence(module.name, module.image_name, confidence, reason))
 
 
@@ -282,32 +328,31 @@ def _culprit(evidence: list[Evidence]) -> tuple[str, str, Confidence]:
     # max keeps the first of equals, and evidence is in order of strength and nearness.
     name = max(scores, key=lambda module: scores[module])
     levels: dict[int, Confidence] = {rank: level for level, rank in _RANK.items()}
-    confidence = levels[scores[name][0]]
+    # A verdict that falls back on the kernel is weak, but it is one.
+    confidence = levels[max(scores[name][0], _RANK["low"])]
     return name, images[name], confidence
+
+
+def _kind(code: int, parameters: tuple[int, ...], exception: ExceptionRecord | None) -> str:
+    base = base_code(code)
+    if exception is not None and (not code or parameter_number(Role.CODE, code)):
+        return "AV" if exception.code == _ACCESS_VIOLATION else f"0x{exception.code:X}"
+    if parameters and parameters[0] <= LARGEST_SUBCODE and has_subcodes(code):
+        return f"0x{base:X}_{parameters[0]:x}"
+    return f"0x{base:X}"
 
 
 def _bucket(
     session: Session,
     code: int,
+    parameters: tuple[int, ...],
     exception: ExceptionRecord | None,
-    fault: int | None,
+    place: int | None,
     culprit: str,
-    frames: list[StackFrame],
 ) -> str:
     """WinDbg's pattern: what happened, then where: ``AV_amdppm!WriteIoMemRawEx``."""
-    base = base_code(code)
-    kind = f"0x{base:X}"
-    exception_code = exception.code if exception is not None else 0
-    if parameter_number(Role.CODE, code) and exception_code:
-        kind = "AV" if exception_code == 0xC0000005 else f"0x{exception_code:X}"
-    place = fault
-    module = session.engine.module_at(place) if place else None
-    if module is None or (culprit and module.name != culprit):
-        frame = next(
-            (entry for entry in frames if (found := session.engine.module_at(entry.ip)) and found.name == culprit), None
-        )
-        place = frame.ip if frame is not None else place
-    nearest = session.engine.nearest(place) if place else None
+    kind = _kind(code, parameters, exception)
+    nearest = session.engine.nearest(place) if place is not None else None
     if nearest is None:
         return f"{kind}_{culprit or 'unknown_module'}"
     if nearest.symbol is None:
@@ -315,52 +360,15 @@ def _bucket(
     return f"{kind}_{nearest.module.name}!{nearest.symbol.name}"
 
 
-def _findings(
-    session: Session,
-    code: int,
-    parameters: tuple[int, ...],
-    exception: ExceptionRecord | None,
-    touched: int | None,
-    fault: int | None,
-    frames: list[StackFrame],
-) -> list[str]:
-    base = base_code(code)
-    notes: list[str] = []
-    if touched is not None:
-        if touched < _LOW_ADDRESS:
-            notes.append(f"the address touched ({touched:#x}) is near zero: a null pointer was followed")
-        elif 0x0000_7FFF_FFFF_FFFF < touched < 0xFFFF_8000_0000_0000:
-            notes.append(f"the address touched ({touched:#x}) is not canonical: the pointer is garbage")
-        elif exception is not None and touched == 0xFFFF_FFFF_FFFF_FFFF:
-            notes.append("the processor did not give the address: likely a pointer that is not canonical")
-    irql = parameter(Role.IRQL, code, parameters) if parameters else None
-    if irql is not None and irql >= 2:
-        notes.append(f"the access was made at IRQL {irql}, where page faults cannot be served")
-    if base == 0x139 and parameters:
-        notes.append(f"subcode: {FAST_FAIL_CODES.get(parameters[0], 'not known')}")
-    if base == 0x124:
-        notes.append("the hardware reported this: the drivers on the stack are likely not at fault")
-    if base in (0x19, 0xC2, 0xC5, 0x13A):
-        notes.append("pool is damaged: the module found here may be the victim; Driver Verifier finds the writer")
-    if base in (0x1A, 0x4E, 0x12B):
-        notes.append("memory management structures are damaged: bad memory modules and stray writes both do this")
-    if base in (0x7A, 0x77, 0xF4) and len(parameters) > 1:
-        status = status_name(parameters[0 if base == 0x77 else 1])
-        if status:
-            notes.append(f"the read from disk failed with {status}: check the storage device")
-    if base in (0xE2, 0x1C8):
-        notes.append("a person started this crash: look at what hung, not at the code that crashed")
-    for address in (*parameters, fault or 0):
-        notes.extend(
-            f"{address:#x} lies where the unloaded driver {entry.name} was"
-            for entry in session.kernel.unloaded_modules
-            if entry.start <= address < entry.end
-        )
-    if frames and any(frame.how == "scan" for frame in frames):
-        notes.append("frames marked [scan] are guesses: the image that would tell is not at hand")
-    dump = session.dump
-    if dump is not None:
-        notes.extend(f"the dump is incomplete: it lacks {part}" for part in dump.dump.missing)
-        if dump.dump.secondary:
-            notes.append(f"{len(dump.dump.secondary)} blocks of tagged data are in the dump (.enumtag lists them)")
-    return list(dict.fromkeys(notes))
+def _signature(session: Session, code: int, exception: ExceptionRecord | None, place: int | None, culprit: str) -> str:
+    if code:
+        kind = f"bugcheck:{code:08x}"
+    elif exception is not None:
+        kind = f"exception:{exception.code:08x}"
+    else:
+        return ""
+    nearest = session.engine.nearest(place) if place is not None else None
+    if nearest is not None and nearest.symbol is not None:
+        return f"{kind}|symbol:{nearest.module.name}!{nearest.symbol.name}"
+    module = nearest.module.name if nearest is not None else culprit
+    return f"{kind}|module:{module}" if module else kind

@@ -140,6 +140,13 @@ class SessionScope:
         found = self._session.engine.find_type(name)
         return None if found is None else found[1]
 
+    def source_line(self, address: int) -> str | None:
+        """``file(line)`` of an address, for ``%ly``."""
+        state = self._session.engine.state_at(address)
+        symbols = self._session.engine.symbols_of(state) if state is not None else None
+        line = symbols.line(address - state.module.base) if state is not None and symbols is not None else None
+        return None if line is None else f"{line.file}({line.line})"
+
     def symbolize(self, address: int) -> str:
         """``mod!name+0x…`` or an address, for ``%y``."""
         return self._session.engine.name_of(address) or f"{address:#x}"

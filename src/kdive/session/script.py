@@ -1,374 +1,367 @@
-"""The script interpreter: lists of commands, control flow, loops over tokens, script files.
+"""Runs the command language: aliases, control flow and script files around single commands.
 
-Source: Microsoft, "Control flow tokens", "Run script file", ".foreach". The interpreter knows no commands: it cuts a
-line into pieces, follows the control flow, and gives each plain command to its host.
+The interpreter knows no command. It takes a line apart, replaces aliases in each command just before it runs, follows
+the control-flow tokens, and hands plain commands to a :class:`ScriptHost`.
 """
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Protocol
 
-from kdive.errors import CommandError, KdiveError, UsageError
-from kdive.expr.commandline import matching, split_first
+from kdive.errors import CancelledError, CommandError, KdiveError
+from kdive.expr.commandline import command_end, next_start, split_arguments
+from kdive.expr.statements import (
+    Block,
+    Command,
+    Comment,
+    For,
+    ForEach,
+    If,
+    Jump,
+    Leave,
+    RunScript,
+    Statement,
+    While,
+    parse_statement,
+)
 
 if TYPE_CHECKING:
     from kdive.cancel import CancelToken
     from kdive.expr.values import Value
     from kdive.session.aliases import AliasTable
 
-MAX_DEPTH = 16
-_SCRIPT = re.compile(r"(\$\$>a<|\$\$><|\$\$<|\$><|\$<)\s*")
-_KEYWORD = re.compile(r"(\.(?:if|elsif|else|for|foreach|while|do|break|continue|block|catch|leave)\b|j(?=\s|\())")
-_FOREACH_OPTION = re.compile(r"/(pS|ps)\s+(\S+)\s+|/(s|f)(?=[\s(])\s*")
-_RAW = re.compile(r"\s*(?:as|aS|\.printf|\.echo)\b")
+MAX_NESTING = 16
+"""How deep script files may run one another."""
 
-KEYWORDS = (".if", ".elsif", ".else", ".for", ".foreach", ".while", ".do", ".break", ".continue", ".block", "j")
-SCRIPT_COMMANDS = ("$<", "$><", "$$<", "$$><", "$$>a<")
-
-
-class LineAborted(KdiveError):  # noqa: N818 (it wraps the error)
-    """A command failed, and the rest of its line was not run.
-
-    Attributes:
-        error: What failed.
-        not_run: The text of the commands that were not run.
-    """
-
-    def __init__(self, error: KdiveError, not_run: str) -> None:
-        super().__init__(error.what, where=error.where, hint=error.hint)
-        self.error = error
-        self.not_run = not_run
+_MAX_BLOCKS = 48
+"""How deep blocks, aliases, scripts and lines run from within commands may nest altogether."""
 
 
 class ScriptHost(Protocol):
-    """What the interpreter needs around it."""
-
-    @property
-    def cancel(self) -> CancelToken:
-        """Ends loops."""
-        ...
+    """What the interpreter runs on."""
 
     @property
     def aliases(self) -> AliasTable:
-        """Text replacement."""
+        """The session's aliases."""
+        ...
+
+    @property
+    def cancel(self) -> CancelToken:
+        """Ends the running line at its next step."""
         ...
 
     def execute(self, command: str) -> None:
-        """Run one command; raises ``KdiveError`` when it fails."""
+        """Run one plain command (aliases replaced, no separators).
+
+        Raises:
+            KdiveError: It failed.
+        """
         ...
 
     def evaluate(self, expression: str) -> Value:
-        """Evaluate a condition."""
+        """Evaluate a whole expression with the session's default syntax.
+
+        Raises:
+            KdiveError: It cannot be evaluated.
+        """
+        ...
+
+    def evaluate_prefix(self, text: str) -> tuple[Value, str]:
+        """Evaluate the longest expression at the start of a text and return it with the rest.
+
+        Raises:
+            KdiveError: It cannot be evaluated.
+        """
+        ...
+
+    def write(self, text: str) -> None:
+        """Print text."""
         ...
 
     def capture(self, commands: str) -> str:
-        """Run commands and return their text."""
+        """Run commands as a line and return what they print.
+
+        Raises:
+            KdiveError: One of them failed.
+        """
         ...
 
     def read_script(self, path: str) -> str:
-        """Return the text of a script file."""
+        """Return the text of a script file.
+
+        Raises:
+            KdiveError: It cannot be read.
+        """
         ...
 
 
-class _Break(Exception):  # noqa: N818
-    pass
+class LineAborted(KdiveError):  # noqa: N818 - it reports where a line stopped; the error is `original`
+    """A command failed, and what stood behind it on its line was not run.
+
+    Attributes:
+        original: What the command raised.
+        not_run: The text that was not run, empty if nothing was left.
+    """
+
+    def __init__(self, original: KdiveError, not_run: str) -> None:
+        super().__init__(original.what, where=original.where, hint=original.hint)
+        self.original = original
+        self.not_run = not_run
+
+    def __str__(self) -> str:
+        return str(self.original)
 
 
-class _Continue(Exception):  # noqa: N818
-    pass
+class _LoopSignal(Exception):  # noqa: N818 - control flow, never seen outside
+    """``.break``, ``.continue`` or ``.leave`` on its way to the statement that it leaves."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__(kind)
+        self.kind = kind
 
 
 class Interpreter:
-    """Runs command lines.
+    """Runs lines of the command language.
 
     Args:
-        host: Runs the commands.
+        host: Runs plain commands and evaluates expressions.
     """
 
     def __init__(self, host: ScriptHost) -> None:
         self._host = host
-        self._depth = 0
-        self._loops = 0
-        self._variables: dict[str, str] = {}
+        self._scripts = 0
+        self._blocks = 0
 
     def run(self, line: str) -> None:
-        """Run a line.
+        """Run a line (or several: a line break separates commands as a semicolon does).
+
+        May be called again from within a command, for a breakpoint's commands for example.
 
         Raises:
             LineAborted: A command failed.
-            KdiveError: The line itself is wrong.
+            CancelledError: The host's token was cancelled.
         """
-        self._depth += 1
         try:
-            if self._depth > MAX_DEPTH * 4:
-                raise CommandError("commands are nested too deep")
-            self._run(line)
-        except (_Break, _Continue) as stray:
-            name = ".break" if isinstance(stray, _Break) else ".continue"
-            if self._loops and self._depth > 1:
-                raise
-            raise UsageError(f"{name} outside a loop") from None
-        finally:
-            self._depth -= 1
+            self._nested(line, expand=True)
+        except _LoopSignal as signal:
+            raise LineAborted(CommandError(f".{signal.kind} is not inside what it could leave"), "") from None
+        except LineAborted:
+            raise
+        except CommandError as error:
+            raise LineAborted(error, line.strip()) from error
 
-    def _run(self, line: str) -> None:
-        rest = line
-        while rest.strip():
+    def _run(self, text: str, expand: bool = True) -> None:
+        position = 0
+        while (position := next_start(text, position)) < len(text):
             self._host.cancel.check()
-            rest = rest.lstrip(" \t\r\n;")
-            if not rest or rest.startswith("*"):
-                newline = rest.find("\n")
-                rest = rest[newline + 1 :] if newline >= 0 else ""
-                continue
-            script = _SCRIPT.match(rest)
-            if script:
-                rest = self._script(script, rest)
-                continue
-            keyword = _KEYWORD.match(rest)
-            if keyword:
-                rest = self._control(keyword.group(), rest[keyword.end() :])
-                continue
-            command, rest = self._next(rest)
-            if command.lstrip().startswith("$$"):
-                continue
-            # An alias may stand for several commands, or for control flow.
-            expanded = self._host.aliases.expand(command, self._variables)
-            if expanded != command and (";" in expanded or _KEYWORD.match(expanded.strip())):
-                self._guard(expanded, rest)
-            elif expanded.strip():
-                self._execute(expanded.strip(), rest)
+            try:
+                statement, end = parse_statement(text, position)
+            except CommandError as error:
+                raise LineAborted(error, text[position:].strip()) from error
+            try:
+                self._statement(statement, expand)
+            except CancelledError:
+                raise
+            except LineAborted as aborted:
+                rest = "; ".join(part for part in (aborted.not_run, _rest(text, end)) if part)
+                raise LineAborted(aborted.original, rest) from aborted.original
+            except KdiveError as error:
+                raise LineAborted(error, _rest(text, end)) from error
+            position = end
 
-    def _next(self, rest: str) -> tuple[str, str]:
-        if _RAW.match(rest) and not rest.lstrip().startswith("."):
-            # `as` takes the whole line.
-            line, _, after = rest.partition("\n")
-            return line, after
-        return split_first(rest)
+    def _statement(self, statement: Statement, expand: bool) -> None:
+        match statement:
+            case Command():
+                self._command(statement.text, expand)
+            case Comment():
+                pass
+            case If():
+                for condition, body in statement.branches:
+                    if condition is None or self._holds(condition):
+                        self._body(body)
+                        break
+            case While():
+                self._while(statement)
+            case For():
+                self._for(statement)
+            case ForEach():
+                self._foreach(statement)
+            case Block():
+                self._block(statement)
+            case Leave():
+                raise _LoopSignal(statement.kind)
+            case Jump():
+                self._jump(statement.text)
+            case RunScript():
+                self._script(statement)
 
-    def _execute(self, command: str, rest: str) -> None:
+    def _command(self, text: str, expand: bool) -> None:
+        aliases = self._host.aliases
+        if expand:
+            expanded = aliases.expand_aliases(text)
+            if expanded != text:
+                # The text behind a name may hold several commands, or control flow.
+                self._nested(expanded, expand=False)
+                return
+        if text:
+            self._host.execute(aliases.expand_data(text))
+
+    def _expanded(self, text: str) -> str:
+        return self._host.aliases.expand(text)
+
+    def _holds(self, condition: str) -> bool:
+        return bool(self._host.evaluate(self._expanded(condition).strip()))
+
+    def _body(self, text: str) -> None:
+        self._nested(text, expand=True)
+
+    def _nested(self, text: str, expand: bool) -> None:
+        self._blocks += 1
         try:
-            self._host.execute(command)
-        except LineAborted as aborted:
-            raise LineAborted(aborted.error, _joined(aborted.not_run, rest)) from aborted.error
-        except KdiveError as error:
-            raise LineAborted(error, rest.strip().strip(";").strip()) from error
-
-    def _guard(self, commands: str, rest: str) -> None:
-        """Run a nested list; what was not run names the rest of this line too."""
-        try:
-            self.run(commands)
-        except LineAborted as aborted:
-            raise LineAborted(aborted.error, _joined(aborted.not_run, rest)) from aborted.error
-
-    def _expand(self, text: str) -> str:
-        return self._host.aliases.expand(text, self._variables)
-
-    def _condition(self, text: str) -> bool:
-        return bool(self._host.evaluate(self._expand(text)).number)
-
-    # --- control flow ----------------------------------------------------------------------------------------------
-
-    def _control(self, keyword: str, rest: str) -> str:
-        if keyword == ".if":
-            return self._if(rest)
-        if keyword in (".elsif", ".else"):
-            raise UsageError(f"{keyword} without .if")
-        if keyword == ".while":
-            return self._while(rest)
-        if keyword == ".for":
-            return self._for(rest)
-        if keyword == ".do":
-            return self._do(rest)
-        if keyword == ".foreach":
-            return self._foreach(rest)
-        if keyword == ".block":
-            body, rest = _take(rest, "{", ".block")
-            self._guard(body, rest)
-            return rest
-        if keyword == "j":
-            return self._j(rest)
-        if keyword == ".break":
-            raise _Break
-        if keyword == ".continue":
-            raise _Continue
-        raise UsageError(f"{keyword} is not supported")
-
-    def _if(self, rest: str) -> str:
-        condition, rest = _take(rest, "(", ".if")
-        done = self._condition(condition)
-        body, rest = _take(rest, "{", ".if")
-        chosen = body if done else None
-        while True:
-            following = re.match(r"[\s;]*(\.elsif|\.else)\b", rest)
-            if not following:
-                break
-            rest = rest[following.end() :]
-            if following.group(1) == ".elsif":
-                condition, rest = _take(rest, "(", ".elsif")
-                body, rest = _take(rest, "{", ".elsif")
-                if not done and self._condition(condition):
-                    done, chosen = True, body
-            else:
-                body, rest = _take(rest, "{", ".else")
-                if not done:
-                    done, chosen = True, body
-        if chosen is not None:
-            self._guard(chosen, rest)
-        return rest
-
-    def _pass(self, body: str, rest: str) -> bool:
-        """Run a loop's body once; False ends the loop."""
-        self._host.cancel.check()
-        self._loops += 1
-        try:
-            self._guard(body, rest)
-        except _Break:
-            return False
-        except _Continue:
-            pass
+            if self._blocks > _MAX_BLOCKS:
+                raise CommandError(f"blocks are nested too deeply (limit {_MAX_BLOCKS})")
+            self._run(text, expand)
         finally:
-            self._loops -= 1
+            self._blocks -= 1
+
+    def _pass(self, body: str) -> bool:
+        """Run a loop's body once; False means that the loop was left."""
+        self._host.cancel.check()
+        try:
+            self._body(body)
+        except _LoopSignal as signal:
+            if signal.kind == "leave":
+                raise
+            return signal.kind == "continue"
         return True
 
-    def _while(self, rest: str) -> str:
-        condition, rest = _take(rest, "(", ".while")
-        body, rest = _take(rest, "{", ".while")
-        while self._condition(condition) and self._pass(body, rest):
+    def _while(self, loop: While) -> None:
+        if loop.test_last:
+            while self._pass(loop.body) and self._holds(loop.condition):
+                pass
+            return
+        while self._holds(loop.condition) and self._pass(loop.body):
             pass
-        return rest
 
-    def _for(self, rest: str) -> str:
-        head, rest = _take(rest, "(", ".for")
-        body, rest = _take(rest, "{", ".for")
-        initial, after = split_first(head)
-        condition, increment = split_first(after)
-        if initial.strip():
-            self._guard(initial, rest)
-        while (not condition.strip() or self._condition(condition)) and self._pass(body, rest):
-            if increment.strip():
-                self._guard(increment, rest)
-        return rest
+    def _for(self, loop: For) -> None:
+        self._body(loop.first)
+        while (not loop.condition or self._holds(loop.condition)) and self._pass(loop.body):
+            self._body(loop.step)
 
-    def _do(self, rest: str) -> str:
-        body, rest = _take(rest, "{", ".do")
-        condition, rest = _take(rest, "(", ".do")
-        while self._pass(body, rest) and self._condition(condition):
-            pass
-        return rest
-
-    def _j(self, rest: str) -> str:
-        """``j <expression> <command1> ; <command2>``; commands may be quoted with ``'``."""
-        line, newline, after = rest.partition("\n")
-        match = re.match(r"\s*(.+?)\s+'([^']*)'\s*(?:;\s*'([^']*)')?\s*(;.*)?$", line)
-        if match:
-            condition, first, second, tail = match.groups()
-            chosen = first if self._condition(condition) else second or ""
-            rest = (tail or "") + newline + after
-        else:
-            head, _, second = line.partition(";")
-            parenthesised = re.match(r"\s*\(", head)
-            if parenthesised:
-                end = matching(head, parenthesised.end() - 1)
-                condition, first = head[: end + 1], head[end + 1 :]
-            else:
-                condition, _, first = head.strip().partition(" ")
-            chosen = first if self._condition(condition) else second
-            rest = after
-        if chosen.strip():
-            self._guard(chosen, rest)
-        return rest
-
-    def _foreach(self, rest: str) -> str:
-        skip_first, skip_between, source = 0, 0, ""
-        rest = rest.lstrip()
-        while option := _FOREACH_OPTION.match(rest):
-            if option.group(1):
-                count = self._host.evaluate(option.group(2)).number
-                if option.group(1) == "pS":
-                    skip_first = count
-                else:
-                    skip_between = count
-            else:
-                source = option.group(3)
-            rest = rest[option.end() :]
-        head, rest = _take(rest, "(", ".foreach")
-        body, rest = _take(rest, "{", ".foreach")
-        name_match = re.match(r"\s*([^\s{\"]+)\s*", head)
-        if not name_match:
-            raise UsageError(".foreach needs a variable: .foreach (name { commands }) { commands }")
-        name, inner = name_match.group(1), head[name_match.end() :]
-        if source == "s":
-            text = inner.strip().strip('"')
-        elif source == "f":
-            text = self._host.read_script(inner.strip().strip('"'))
-        else:
-            commands, _ = _take(inner, "{", ".foreach")
-            text = self._host.capture(self._expand(commands))
-        tokens = text.split()[skip_first :: skip_between + 1]
-        outer = self._variables
-        try:
-            for token in tokens:
-                self._variables = {**outer, name: token}
-                pattern = rf"\$\{{{re.escape(name)}\}}|(?<![\w$/:]){re.escape(name)}(?!\w)"
-                replaced = re.sub(pattern, lambda _, word=token: word, body)
-                if not self._pass(replaced, rest):
+    def _foreach(self, loop: ForEach) -> None:
+        skip_first = self._count(loop.skip_first)
+        step = 1 + self._count(loop.skip_each)
+        match loop.kind:
+            case "commands":
+                source = self._host.capture(loop.source)
+            case "string":
+                source = self._expanded(loop.source)
+            case "file":
+                source = self._host.read_script(self._expanded(loop.source))
+        for token in source.split()[skip_first::step]:
+            with self._host.aliases.bound({loop.variable: token}):
+                if not self._pass(loop.body):
                     break
-        finally:
-            self._variables = outer
-        return rest
 
-    # --- script files ----------------------------------------------------------------------------------------------
+    def _count(self, expression: str | None) -> int:
+        return 0 if expression is None else self._host.evaluate(self._expanded(expression)).number
 
-    def _script(self, match: re.Match[str], rest: str) -> str:
-        kind = match.group(1)
-        line, _, after = rest[match.end() :].partition("\n")
-        arguments: list[str] = []
-        if kind == "$$>a<":
-            words = re.findall(r'"([^"]*)"|(\S+)', line)
-            parts = [quoted or plain for quoted, plain in words]
-            path, arguments = (parts[0], parts[1:]) if parts else ("", [])
-        elif kind in ("$$<", "$$><"):
-            line, _, tail = line.partition(";")
-            path, after = line.strip().strip('"'), f"{tail}\n{after}"
-        else:
-            path = line.strip().strip('"')
-        if not path:
-            raise UsageError(f"{kind} needs the name of a script file")
-        if self._depth > MAX_DEPTH:
-            raise CommandError(f"scripts are nested deeper than {MAX_DEPTH} levels", where=path)
-        text = self._host.read_script(path)
-        outer = self._variables
-        self._variables = {**outer, **{f"$arg{index}": word for index, word in enumerate(arguments, 1)}}
+    def _block(self, block: Block) -> None:
+        if not block.catches:
+            self._body(block.body)
+            return
         try:
-            if kind in ("$><", "$$><", "$$>a<"):
-                # These run the file as one block: newlines part commands, and blocks may span lines.
-                self._guard(_without_comments(text), after)
-            else:
-                for command in text.splitlines():
-                    self._guard(command, after)
+            self._body(block.body)
+        except CancelledError:
+            raise
+        except _LoopSignal as signal:
+            if signal.kind != "leave":
+                raise
+        except KdiveError as error:
+            self._host.write(f"error: {error}\n")
+
+    def _jump(self, text: str) -> None:
+        """Run ``j expression command1 [; command2]``; quoted parts may hold several commands."""
+        text = self._host.aliases.expand_aliases(text)
+        quote = _quoted_part(text)
+        if quote is not None:
+            value = self._host.evaluate(self._expanded(text[:quote]).strip())
+            chosen, rest = _jump_part(text[quote:])
+        else:
+            end = command_end(text, 0)
+            value, chosen = self._host.evaluate_prefix(self._expanded(text[:end]))
+            rest = text[end:]
+        rest = rest.lstrip()
+        other = ""
+        if rest.startswith(";"):
+            other, rest = _jump_part(rest[1:].lstrip())
+        try:
+            if not value:
+                self._body(other)
+            elif quote is not None:
+                self._body(chosen)
+            elif chosen:
+                # Loop variables are in it already, so it must not be cut again.
+                self._host.execute(chosen.rstrip())
+        except LineAborted as aborted:
+            left = "; ".join(part for part in (aborted.not_run, _rest(rest, 0)) if part)
+            raise LineAborted(aborted.original, left) from aborted.original
+        except CancelledError:
+            raise
+        except KdiveError as error:
+            raise LineAborted(error, _rest(rest, 0)) from error
+        self._body(rest)
+
+    def _script(self, call: RunScript) -> None:
+        if self._scripts >= MAX_NESTING:
+            raise CommandError(f"script files are nested too deeply (limit {MAX_NESTING})")
+        text = self._expanded(call.text)
+        values: dict[str, str] = {}
+        if call.token == "$$>a<":
+            arguments = split_arguments(text)
+            path = arguments[0].text if arguments else ""
+            values = {f"$arg{number}": argument.text for number, argument in enumerate(arguments[1:], 1)}
+        else:
+            path = text[1:-1] if len(text) >= 2 and text[0] == text[-1] == '"' else text
+        if not path:
+            raise CommandError(f"{call.token} needs a file name")
+        script = self._host.read_script(path).replace("\r\n", "\n").replace("\r", "\n")
+        self._scripts += 1
+        try:
+            with self._host.aliases.scoped(values):
+                self._nested(script, expand=True)
         finally:
-            self._variables = outer
-        return after
+            self._scripts -= 1
 
 
-def _without_comments(text: str) -> str:
-    lines = [line for line in text.splitlines() if not line.lstrip().startswith(("*", "$$ "))]
-    return "\n".join(line for line in lines if line.strip() != "$$")
+def _rest(text: str, position: int) -> str:
+    """Return what is left to run behind a position, without separators around it."""
+    return text[next_start(text, position) :].rstrip("; \t\r\n")
 
 
-def _joined(inner: str, outer: str) -> str:
-    parts = [part.strip().strip(";").strip() for part in (inner, outer)]
-    return "; ".join(part for part in parts if part)
+def _quoted_part(text: str) -> int | None:
+    """Return where the first quoted part of ``j`` opens, or None if its first part is not quoted.
+
+    Quotes inside parentheses belong to character constants of the expression.
+    """
+    limit = command_end(text, 0)
+    depth = 0
+    for index, char in enumerate(text[:limit]):
+        if char in "([":
+            depth += 1
+        elif char in ")]":
+            depth -= 1
+        elif char == "'" and depth == 0:
+            return index
+    return None
 
 
-def _take(text: str, opener: str, keyword: str) -> tuple[str, str]:
-    """Take a bracketed part from the start of a text; return its inside and what follows."""
-    text = text.lstrip(" \t\r\n")
-    closer = {"(": ")", "{": "}"}[opener]
-    if not text.startswith(opener):
-        raise UsageError(f"{keyword} needs {opener} … {closer} here: {text[:20]!r}")
-    end = matching(text, 0)
-    if end < 0:
-        raise UsageError(f"{keyword}: {opener} is not closed by {closer}")
-    return text[1:end], text[end + 1 :]
+def _jump_part(text: str) -> tuple[str, str]:
+    """Return one command part of ``j`` and what stands behind it."""
+    if text.startswith("'"):
+        end = text.find("'", 1)
+        if end < 0:
+            raise CommandError("a quote (') is not closed", hint="j expression 'commands' ; 'commands'")
+        return text[1:end], text[end + 1 :]
+    end = command_end(text, 0)
+    return text[:end].strip(), text[end:]

@@ -104,7 +104,11 @@ def wildcard(pattern: str) -> re.Pattern[str]:
         elif char == "?":
             parts.append(".")
         elif char in "#+" and parts and parts[-1] != ".*":
-            parts[-1] = f"(?:{parts[-1]}){'*' if char == '#' else '+'}"
+            # A repetition of a repetition would let the matcher try exponentially many ways.
+            if not parts[-1].startswith("(?:"):
+                parts[-1] = f"(?:{parts[-1]}){'*' if char == '#' else '+'}"
+            elif char == "#":
+                parts[-1] = parts[-1][:-1] + "*"
         elif char == "\\" and index + 1 < len(pattern):
             index += 1
             parts.append(re.escape(pattern[index]))

@@ -59,12 +59,14 @@ class Verdict:
         pid: Its identifier.
         thread: Thread that was running.
         stack: The stack from the exception.
+        blackboxes: Commands that show the blackbox records of the dump.
         symbol_name: Symbol to blame.
         module_name: Module to blame.
         image_name: Its file.
-        confidence: ``high``, ``medium``, ``low`` or ``none``.
+        confidence: ``high``, ``medium`` or ``low``; ``none`` if nothing points anywhere.
         evidence: The reasons, strongest first.
         bucket: Name of this kind of failure.
+        signature: The same for machines.
         findings: More that was noticed.
         system: Windows version.
         time: When it crashed.
@@ -83,12 +85,14 @@ class Verdict:
     pid: int | None = None
     thread: int | None = address_field(default=None)
     stack: Stack | None = None
+    blackboxes: list[str] = field(default_factory=list[str])
     symbol_name: str = ""
     module_name: str = ""
     image_name: str = ""
     confidence: str = "none"
     evidence: list[Suspect] = field(default_factory=list[Suspect])
     bucket: str = ""
+    signature: str = ""
     findings: list[str] = field(default_factory=list[str])
     system: str = ""
     time: datetime.datetime | None = None

@@ -34,6 +34,10 @@ def _verbose(text: StyledText, result: Verdict) -> None:
         for number, entry in enumerate(result.bugcheck.parameters, 1):
             text.line(f"BUGCHECK_P{number}: {entry.value:x}")
         text.line()
+    for command in result.blackboxes:
+        text.line(f"{command.removeprefix('!').upper()}: 1 ({command})")
+    if result.blackboxes:
+        text.line()
     if result.context:
         text.line(f"CONTEXT:  {result.context}")
         text.line()
@@ -69,7 +73,11 @@ def verdict(result: Verdict) -> StyledText:
     text.add("SYMBOL_NAME:  ").line(result.symbol_name or "not known", Style.SYMBOL)
     text.add("MODULE_NAME:  ").line(result.module_name or "not known", Style.MODULE)
     text.add("IMAGE_NAME:  ").line(result.image_name or "not known", Style.MODULE)
+    if result.verbose and result.context.startswith("."):
+        text.line(f"STACK_COMMAND:  {result.context.split(' (')[0]} ; kb")
     text.line(f"FAILURE_BUCKET_ID:  {result.bucket}")
+    if result.verbose:
+        text.line(f"SIGNATURE:  {result.signature}")
     text.line(f"CONFIDENCE:  {result.confidence}")
     text.line("EVIDENCE:")
     for entry in result.evidence:
