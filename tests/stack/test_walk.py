@@ -220,6 +220,14 @@ def test_a_scan_stays_within_the_bounds_of_the_stack() -> None:
     assert len(walk(amd64(KERNEL + 0x1050), Host(stack, kernel), stack_bounds=(0, (1 << 64) - 1))) == 2
 
 
+def test_a_possible_return_address_wins_over_a_better_one_that_is_far_away() -> None:
+    kernel = Module("nt", KERNEL)
+    near = [KERNEL + 0x1150, 0, 0, KERNEL + 0x1250]
+    assert walk(amd64(KERNEL + 0x1050), Host(near, kernel))[1].ip == KERNEL + 0x1250
+    far = [KERNEL + 0x1150, *[0] * 0x400, KERNEL + 0x1250]
+    assert walk(amd64(KERNEL + 0x1050), Host(far, kernel))[1].ip == KERNEL + 0x1150
+
+
 def test_memory_that_is_absent_ends_the_walk() -> None:
     driver = Module("driver", DRIVER, [PUSH_RBX])
     for context in (amd64(DRIVER + 0x1050, sp=0x10), amd64(0, sp=(1 << 64) - 8), arm64(0, sp=0x10)):

@@ -18,6 +18,7 @@ _GOOD = 2
 _LOW32 = 0xFFFFFFFF
 _MAX_SCAN = 1 << 20
 _HOME_SPACE = 0x20
+_LOOK_AHEAD = 0x1000
 _KERNEL_CS = 0x10
 _KERNEL_SS = 0x18
 
@@ -52,7 +53,7 @@ def scan(
 
     A word scores by what is known: that a call stands before it (if code is at hand), or that it lies inside a
     function rather than at its start or far behind any symbol. The first word with evidence for it is taken; one that
-    is merely not impossible counts only if nothing better follows.
+    is merely not impossible counts only if nothing better follows in the next 4 KiB.
 
     On AMD64 the calling convention helps: the stack is aligned by 16 where a function is called, so that a return
     address lies 8 behind a multiple of 16, and above the 32 bytes that every caller leaves for its callee's register
@@ -87,6 +88,8 @@ def scan(
             if module is None:
                 continue
             place = start + skip + 8 * index
+            if fallback is not None and place - fallback.address > _LOOK_AHEAD:
+                return fallback
             if amd64 and index + 4 < len(words):
                 interrupted = _machine_frame(words, index, start + skip, high)
                 if interrupted:
