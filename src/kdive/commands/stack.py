@@ -43,8 +43,7 @@ def frame_info(session: Session, index: int, frames: list[StackFrame], *, argume
     if nearest is not None:
         module = nearest.module.name
         displacement = nearest.displacement + (1 if after_call else 0)
-        name = module if nearest.symbol is None else f"{module}!{nearest.symbol.name}"
-        symbol = f"{name}+{displacement:#x}" if displacement else name
+        symbol = f"{nearest.name}+{displacement:#x}" if displacement else nearest.name
         state = session.engine.state_at(frame.ip)
         if state is not None and state.symbols is not None:
             line = state.symbols.line(frame.ip - module_base(session, frame.ip) - (1 if after_call else 0))
@@ -58,7 +57,11 @@ def frame_info(session: Session, index: int, frames: list[StackFrame], *, argume
         values = [int.from_bytes(runs[at : at + 8], "little") for at in range(0, len(runs) - 7, 8)]
         slots = tuple(values[place] if place < len(values) else None for place in range(4))
     following = frames[index + 1].ip if index + 1 < len(frames) else None
-    return FrameInfo(index, frame.child_sp, following, frame.ip, symbol, module, source, frame.how, frame.note, slots)
+    chained = frame.how == "chain"
+    how = "scan" if chained else frame.how
+    return FrameInfo(
+        index, frame.child_sp, following, frame.ip, symbol, module, source, how, frame.note, slots, chained
+    )
 
 
 def module_base(session: Session, address: int) -> int:

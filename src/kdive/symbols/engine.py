@@ -72,9 +72,24 @@ class Nearest:
     symbol: Symbol | None
     displacement: int
 
+    @property
+    def name(self) -> str:
+        """The symbol's qualified name as shown: ``nt!KeBugCheckEx``; the module's alone without a symbol.
+
+        ISF files keep decorated C++ names; they are undecorated here, for the eye only.
+        """
+        if self.symbol is None:
+            return self.module.name
+        name = self.symbol.name
+        if name.startswith("?"):
+            from kdive.symbols.demangle import undecorate
+
+            name = undecorate(name)
+        return f"{self.module.name}!{name}"
+
     def text(self, *, displacement: bool = True) -> str:
         """Write as WinDbg does: ``nt!KeBugCheckEx+0x5``, or ``amdppm+0x334c`` without a symbol."""
-        name = self.module.name if self.symbol is None else f"{self.module.name}!{self.symbol.name}"
+        name = self.name
         if self.displacement and displacement:
             return f"{name}+{self.displacement:#x}"
         return name

@@ -22,6 +22,7 @@ class FrameInfo:
         how: How the frame was found: ``context``, ``unwind``, ``inline`` or ``scan``.
         note: More about how it was found.
         arguments: The four stack slots that hold the register arguments, None where unreadable.
+        chained: Of a scan: the frame was found by following the chain of frame records.
     """
 
     index: int
@@ -34,6 +35,7 @@ class FrameInfo:
     how: str = "unwind"
     note: str = ""
     arguments: tuple[int | None, ...] = address_field(default=())
+    chained: bool = False
 
 
 @dataclass(frozen=True)

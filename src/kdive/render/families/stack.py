@@ -48,9 +48,10 @@ def _frame(text: StyledText, frame: FrameInfo, style: str) -> None:
     text.add(" ").add(frame.symbol, Style.SYMBOL)
     if frame.source and "L" not in style:
         text.add(f" [{frame.source}]", Style.NOTE)
-    if frame.how != "unwind":
-        note = frame.how if not frame.note or frame.note == frame.how else f"{frame.how}: {frame.note}"
-        text.add(f"  [{note if 'v' in style else frame.how}]", Style.NOTE)
+    how = "chain" if frame.chained else frame.how
+    if how != "unwind":
+        note = how if not frame.note or frame.note == how else f"{how}: {frame.note}"
+        text.add(f"  [{note if 'v' in style else how}]", Style.NOTE)
     elif frame.note and "v" in style:
         text.add(f"  [{frame.note}]", Style.NOTE)
     text.line()
