@@ -218,7 +218,7 @@ def _fault_address(
 def _noticed(session: Session, frames: list[StackFrame]) -> StackFrame | None:
     """The first frame behind the bugcheck's own: where a check found the problem.
 
-    A function's cold part has no symbol of its own, so that the nearest one may be a string literal's (``??_C@…``): a
+    A function's cold part has no symbol of its own, so that the nearest one may be a string literal's (```string'``): a
     frame with a name is taken before one without.
     """
     nameless: StackFrame | None = None
@@ -226,7 +226,7 @@ def _noticed(session: Session, frames: list[StackFrame]) -> StackFrame | None:
         name = session.engine.name_of(frame.ip) or ""
         if frame.how == "context" or name.startswith(("nt!KeBugCheck", "nt!KiBugCheck")):
             continue
-        if "!??_C@" not in name:
+        if "!`string'" not in name:
             return frame
         nameless = nameless or frame
     return nameless
