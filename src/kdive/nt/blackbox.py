@@ -13,11 +13,11 @@ Each is a block of tagged secondary data. Facts:
 
 from __future__ import annotations
 
-import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kdive.errors import FormatError, UnsupportedError
+from kdive.formats.guid import guid_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -306,7 +306,7 @@ def decode_pnp(buffer: Buffer) -> PnpEvent:
     """
     veto = buffer.u32(0x28)
     return PnpEvent(
-        "{" + str(uuid.UUID(bytes_le=buffer.bytes(0, 16))).upper() + "}",
+        "{" + guid_text(buffer.bytes(0, 16)) + "}",
         buffer.u64(0x10),
         buffer.u32(0x18),
         buffer.u8(0x1C),

@@ -7,11 +7,11 @@ section with the section's type, a GUID, at 16.
 
 from __future__ import annotations
 
-import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kdive.errors import FormatError
+from kdive.formats.guid import guid_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -77,7 +77,7 @@ def parse_record(buffer: Buffer) -> ErrorRecord:
         at = HEADER_SIZE + index * _DESCRIPTOR_SIZE
         if at + _DESCRIPTOR_SIZE > len(buffer):
             break
-        guid = str(uuid.UUID(bytes_le=buffer.bytes(at + 16, 16))).upper()
+        guid = guid_text(buffer.bytes(at + 16, 16))
         sections.append(_SECTIONS.get(guid, guid))
     name = _SEVERITIES[severity] if severity < len(_SEVERITIES) else f"severity {severity}"
     return ErrorRecord(name, sections)

@@ -6,7 +6,6 @@ blocks of {32-bit header size 0x20, GUID, data size, padding before, padding aft
 
 from __future__ import annotations
 
-import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -38,7 +37,7 @@ def parse_secondary(buffer: Buffer, offset: int) -> list[SecondaryData]:
         header = buffer.u32(at)
         if header != _BLOCK_HEADER_SIZE:
             break
-        guid = str(uuid.UUID(bytes_le=buffer.bytes(at + 4, 16))).upper()
+        guid = guid_text(buffer.bytes(at + 4, 16))
         size, before, after = buffer.u32(at + 20), buffer.u32(at + 24), buffer.u32(at + 28)
         data = at + header + before
         present = max(0, min(size, len(buffer) - data))

@@ -6,11 +6,11 @@ Format facts: Microsoft's published PDB sources (``PDB1``, ``NMTNI``) and LLVM's
 from __future__ import annotations
 
 import struct
-import uuid
 from dataclasses import dataclass, field
 
 from kdive.errors import FormatError
 from kdive.formats.buffer import Buffer
+from kdive.formats.guid import guid_hex
 
 FEATURE_VC110 = 20091201
 FEATURE_VC140 = 20140508
@@ -50,7 +50,7 @@ def parse_info(data: bytes) -> PdbInfo:
     """
     buffer = Buffer(data, "PDB info stream")
     _, timestamp, age, raw_guid = buffer.unpack(_HEADER, 0)
-    guid = uuid.UUID(bytes_le=raw_guid).hex.upper()
+    guid = guid_hex(raw_guid)
     streams: dict[str, int] = {}
     features: frozenset[int] = frozenset()
     if len(data) > _HEADER.size:

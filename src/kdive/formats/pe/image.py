@@ -6,13 +6,13 @@ Format facts: ``winnt.h`` and Microsoft's "PE Format" specification.
 from __future__ import annotations
 
 import struct
-import uuid
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from kdive.errors import FormatError
 from kdive.formats.buffer import Buffer
+from kdive.formats.guid import guid_hex
 
 if TYPE_CHECKING:
     import mmap
@@ -193,7 +193,7 @@ def parse_codeview(record: bytes) -> PdbIdentity | None:
     """Decode a CodeView ``RSDS`` record; None if it is of another kind or cut short."""
     if len(record) < 24 or record[:4] != b"RSDS":
         return None
-    guid = uuid.UUID(bytes_le=record[4:20]).hex.upper()
+    guid = guid_hex(record[4:20])
     age = int.from_bytes(record[20:24], "little")
     path = record[24:].split(b"\0", 1)[0].decode("utf-8", "replace")
     return PdbIdentity(guid, age, path)
