@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from kdive.formats.guid import guid_text
+
 if TYPE_CHECKING:
     from kdive.formats.buffer import Buffer
 
