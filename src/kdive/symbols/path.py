@@ -32,9 +32,11 @@ class SymbolSource:
         return is_url(self.place)
 
     def __str__(self) -> str:
+        if not self.place:
+            return "*".join(["cache", *self.caches])
         if not self.caches and not self.is_server:
             return self.place
-        return "*".join(["srv", *self.caches, *([self.place] if self.place else [])])
+        return "*".join(["srv", *self.caches, self.place])
 
 
 def is_url(text: str) -> bool:
