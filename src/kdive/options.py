@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from typing import Literal
+
+from kdive.record import Record
 
 Where = Literal["debug", "mcp", "both"]
 Kind = Literal["text", "list", "flag"]
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
+class Option(Record, frozen=True):
     """One option.
 
     Attributes:

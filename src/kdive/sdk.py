@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,7 @@ from kdive.frontends.opening import OpenRequest, SymbolRequest, open_session
 from kdive.frontends.shell import Shell
 from kdive.nt.bugchecks import Bugcheck, bugcheck
 from kdive.nt.processes import processes, threads
+from kdive.record import Record
 from kdive.symbols.views import Struct
 
 if TYPE_CHECKING:
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from kdive.symbols.types import StructType
 
 
-@dataclass(frozen=True)
-class Frame:
+class Frame(Record, frozen=True):
     """A stack frame.
 
     Attributes:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Literal
+
+from kdive.record import Record, field
 
 MachineName = Literal["amd64", "arm64", "x86", "arm"]
 
 
-@dataclass(slots=True)
-class RegisterContext:
+class RegisterContext(Record):
     """Registers by their lower-case debugger names.
 
     Attributes:

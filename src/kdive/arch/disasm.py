@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from kdive.addr import MASK64, format_address, sign_extend
+from kdive.record import Record
 
 if TYPE_CHECKING:
     from kdive.arch.context import RegisterContext
@@ -16,8 +16,7 @@ Symbolizer = Callable[[int], str | None]
 _LOW32 = 0xFFFFFFFF
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryOperand:
+class MemoryOperand(Record, frozen=True):
     """A memory operand: ``[base + index * scale + displacement]``, or an absolute ``address``.
 
     Attributes:
@@ -69,8 +68,7 @@ class MemoryOperand:
         return context.machine == "amd64" and (self.base or self.index).startswith("e")
 
 
-@dataclass(frozen=True, slots=True)
-class Instruction:
+class Instruction(Record, frozen=True):
     """One instruction.
 
     Attributes:

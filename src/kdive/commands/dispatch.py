@@ -7,7 +7,6 @@ flow; the dispatcher finds each command, checks that the target can do it, calls
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ from kdive.commands.registry import Registry
 from kdive.commands.transcript import Transcript
 from kdive.commands.unavailable import unavailable
 from kdive.errors import CapabilityError, CommandError, KdiveError
+from kdive.record import Record, field
 from kdive.session.evaluation import SessionScope
 from kdive.session.script import Interpreter, LineAborted
 
@@ -31,8 +31,7 @@ if TYPE_CHECKING:
 _NAME = re.compile(r"(\?\?|\?|\.[A-Za-z]\w*\+?|![\w.]+|#|~|[A-Za-z][\w-]*)")
 
 
-@dataclass
-class Outcome:
+class Outcome(Record):
     """What came of one line.
 
     Attributes:

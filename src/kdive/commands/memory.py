@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kdive.commands.results.memory import (
@@ -15,6 +14,7 @@ from kdive.commands.results.memory import (
 )
 from kdive.commands.spec import Group, command
 from kdive.errors import CommandError
+from kdive.record import Record
 from kdive.targets.base import Capability
 
 if TYPE_CHECKING:
@@ -26,8 +26,7 @@ _MAX_STRING = 0x1000
 _MAX_LIST = 10000
 
 
-@dataclass(frozen=True, slots=True)
-class Format:
+class Format(Record, frozen=True):
     """How a display form cuts memory: element name and size, elements per row, default count, characters beside."""
 
     element: str

@@ -7,9 +7,10 @@ when a target lacks something and the pages of the manual are all derived from t
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
+
+from kdive.record import Record
 
 if TYPE_CHECKING:
     from kdive.commands.context import CommandContext
@@ -33,8 +34,7 @@ class Group(StrEnum):
     CONTROL = "scripts and control flow"
 
 
-@dataclass(frozen=True, slots=True)
-class CommandSpec:
+class CommandSpec(Record, frozen=True):
     """A command's declaration.
 
     Attributes:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kdive.addr import format_address, sign_extend
 from kdive.commands.results.types import EnumLayout, FieldRow, StructList, TypeLayout, TypeNames
 from kdive.commands.spec import Group, command
 from kdive.errors import CommandError, KdiveError, SymbolNotFoundError
+from kdive.record import Record, field
 from kdive.symbols.interface import wildcard
 from kdive.symbols.types import (
     ArrayType,
@@ -54,8 +54,7 @@ _NAMES = {
 }
 
 
-@dataclass
-class _Options:
+class _Options(Record):
     depth: int = 0
     array: int = 0
     verbose: bool = False

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from kdive.errors import UsageError
+from kdive.record import Record
 
 _INTERESTING = re.compile(r'["{}();\n]')
 _COMMENT = re.compile(r"\s*(?:(\$\$)(?!>?<|>a<)|\*)")
@@ -14,8 +14,7 @@ _SEPARATORS = re.compile(r"[\s;]*")
 _BLANK = re.compile(r"\s*")
 
 
-@dataclass(frozen=True, slots=True)
-class Argument:
+class Argument(Record, frozen=True):
     """One argument of a command.
 
     Attributes:

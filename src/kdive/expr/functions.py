@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kdive.addr import MASK64
 from kdive.errors import ExpressionError
+from kdive.record import Record
 
 if TYPE_CHECKING:
     from kdive.memory.interface import Memory
@@ -52,8 +52,7 @@ def matches(text: str, pattern: str) -> bool:
     return end in states
 
 
-@dataclass(slots=True)
-class _Element:
+class _Element(Record):
     """One part of a wildcard: the characters it takes (None for any), and how often."""
 
     characters: re.Pattern[str] | None

@@ -8,11 +8,11 @@ must never be looked at as if it were one.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from kdive.addr import MASK64
 from kdive.errors import ExpressionError
+from kdive.record import Record
 
 if TYPE_CHECKING:
     from kdive.expr.nodes import Dialect
@@ -38,8 +38,7 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "a": "\a", "b": "\b", "f
 _MAX_TEMPLATE = 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(Record, frozen=True):
     """One token: ``text`` is its payload (a name without quoting, an operator in canonical spelling).
 
     Attributes:

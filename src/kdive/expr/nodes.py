@@ -5,14 +5,14 @@ Every node knows the 0-based ``column`` of its operator or first character, for 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from kdive.record import Record
 
 Dialect = Literal["masm", "c++"]
 
 
-@dataclass(frozen=True, slots=True)
-class TypeName:
+class TypeName(Record, frozen=True):
     """A written type: its name (``mod!_T``, ``unsigned long``) and the number of ``*`` behind it."""
 
     name: str
@@ -20,8 +20,7 @@ class TypeName:
     column: int
 
 
-@dataclass(frozen=True, slots=True)
-class Number:
+class Number(Record, frozen=True):
     """A literal. ``kind`` is the C type that its spelling asks for; MASM ignores it."""
 
     value: int
@@ -29,16 +28,14 @@ class Number:
     kind: Literal["int", "unsigned", "int64", "uint64", "char", "bool"] = "uint64"
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(Record, frozen=True):
     """A quoted string, allowed only as a function's argument."""
 
     text: str
     column: int
 
 
-@dataclass(frozen=True, slots=True)
-class Name:
+class Name(Record, frozen=True):
     """An identifier, perhaps qualified.
 
     Attributes:
@@ -53,24 +50,21 @@ class Name:
     local_only: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Register:
+class Register(Record, frozen=True):
     """A register written with ``@``."""
 
     name: str
     column: int
 
 
-@dataclass(frozen=True, slots=True)
-class Pseudo:
+class Pseudo(Record, frozen=True):
     """A pseudo-register, user variable or result slot; ``name`` has no ``$``."""
 
     name: str
     column: int
 
 
-@dataclass(frozen=True, slots=True)
-class Unary:
+class Unary(Record, frozen=True):
     """A prefix operator in its canonical spelling (``not`` is ``!``), or a memory operator such as ``poi``."""
 
     operator: str
@@ -78,8 +72,7 @@ class Unary:
     column: int
 
 
-@dataclass(frozen=True, slots=True)
-class Binary:
+class Binary(Record, frozen=True):
     """An infix operator in its canonical spelling (``mod`` is ``%``, ``=`` is ``==``, ``and`` is ``&``)."""
 
     operator: str
@@ -88,8 +81,7 @@ class Binary:
     column: int
 
 
-@dataclass(frozen=True, slots=True)
-class Ternary:
+class Ternary(Record, frozen=True):
     """``condition ? yes : no``."""
 
     condition: Node
@@ -98,8 +90,7 @@ class Ternary:
     column: int
 
 
-@dataclass(frozen=True, slots=True)
-class Cast:
+class Cast(Record, frozen=True):
     """``(type)operand``."""
 
     type: TypeName
@@ -107,8 +98,7 @@ class Cast:
     column: int
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(Record, frozen=True):
     """``base.name`` or ``base->name``."""
 
     base: Node
@@ -117,8 +107,7 @@ class Member:
     column: int
 
 
-@dataclass(frozen=True, slots=True)
-class Index:
+class Index(Record, frozen=True):
     """``base[index]``."""
 
     base: Node
@@ -126,8 +115,7 @@ class Index:
     column: int
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(Record, frozen=True):
     """A built-in function such as ``$vvalid``; ``name`` in lower case."""
 
     name: str
@@ -135,16 +123,14 @@ class Call:
     column: int
 
 
-@dataclass(frozen=True, slots=True)
-class SizeOfType:
+class SizeOfType(Record, frozen=True):
     """``sizeof(type)``."""
 
     type: TypeName
     column: int
 
 
-@dataclass(frozen=True, slots=True)
-class FieldOffset:
+class FieldOffset(Record, frozen=True):
     """``#FIELD_OFFSET(type, path)``, or with ``record`` set ``#CONTAINING_RECORD(record, type, path)``."""
 
     type: TypeName
@@ -153,8 +139,7 @@ class FieldOffset:
     record: Node | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Switch:
+class Switch(Record, frozen=True):
     """``@@c++(…)`` or ``@@masm(…)``: the operand is evaluated by the rules of another syntax."""
 
     dialect: Dialect

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 import struct
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kdive.addr import format_address, sign_extend
 from kdive.errors import ExpressionError, MemoryAccessError, UsageError
 from kdive.expr.commandline import quoted_end
 from kdive.expr.evaluator import evaluate_prefix
+from kdive.record import Record
 
 if TYPE_CHECKING:
     from kdive.expr.scope import PrintfScope
@@ -32,8 +32,7 @@ _ESCAPE = re.compile(r'\\([ntr\\"])')
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", '"': '"'}
 
 
-@dataclass(frozen=True, slots=True)
-class _Argument:
+class _Argument(Record, frozen=True):
     """A value, or a string that was written in quotes."""
 
     number: int

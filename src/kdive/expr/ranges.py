@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kdive.errors import ExpressionError
 from kdive.expr.evaluator import evaluate_prefix
+from kdive.record import Record
 
 if TYPE_CHECKING:
     from kdive.expr.scope import EvaluationScope
@@ -21,8 +21,7 @@ _LENGTH = re.compile(r"[lL](?:[?\-]|[\s(@$'+~]|[0-9](?!\w*!)|[0-9A-Fa-f`]+(?![\w
 _END = re.compile(r"[\w@$(+\-~.\[`]")
 
 
-@dataclass(frozen=True, slots=True)
-class AddressRange:
+class AddressRange(Record, frozen=True):
     """A run of elements in memory.
 
     Attributes:

@@ -6,11 +6,11 @@ A statement is parsed only when it is about to run, because aliases that the com
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Literal
 
 from kdive.errors import CommandError
 from kdive.expr.commandline import closing, command_end, comment_end, quoted_end
+from kdive.record import Record
 
 ScriptToken = Literal["$<", "$><", "$$<", "$$><", "$$>a<"]
 
@@ -26,27 +26,23 @@ _NUMBER = re.compile(r"[^\s(]+")
 _TO_BRACE = re.compile(r'["{;\n]')
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(Record, frozen=True):
     """A plain command."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Comment:
+class Comment(Record, frozen=True):
     """Nothing to do."""
 
 
-@dataclass(frozen=True, slots=True)
-class If:
+class If(Record, frozen=True):
     """``.if``/``.elsif``/``.else``: conditions (None for else) with their bodies."""
 
     branches: tuple[tuple[str | None, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class While:
+class While(Record, frozen=True):
     """``.while (condition) { body }``, or ``.do { body } (condition)`` with ``test_last``."""
 
     condition: str
@@ -54,8 +50,7 @@ class While:
     test_last: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class For:
+class For(Record, frozen=True):
     """``.for (first ; condition ; step) { body }``; an empty condition holds."""
 
     first: str
@@ -64,8 +59,7 @@ class For:
     body: str
 
 
-@dataclass(frozen=True, slots=True)
-class ForEach:
+class ForEach(Record, frozen=True):
     """``.foreach``: tokens of a command's output, a string or a file.
 
     Attributes:
@@ -85,30 +79,26 @@ class ForEach:
     skip_each: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(Record, frozen=True):
     """``.block { body }``, or ``.catch { body }``, which reports an error and goes on."""
 
     body: str
     catches: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Leave:
+class Leave(Record, frozen=True):
     """``.break``, ``.continue`` or ``.leave``."""
 
     kind: Literal["break", "continue", "leave"]
 
 
-@dataclass(frozen=True, slots=True)
-class Jump:
+class Jump(Record, frozen=True):
     """``j``: everything behind it up to the end of the line; only evaluation shows where its parts end."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class RunScript:
+class RunScript(Record, frozen=True):
     """A script file: the token it was called with, and the text behind it."""
 
     token: ScriptToken

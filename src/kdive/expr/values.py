@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from msgspec.structs import force_setattr
+
 from kdive.addr import MASK64, sign_extend
+from kdive.record import Record
 
 if TYPE_CHECKING:
     from kdive.symbols.types import Type
 
 
-@dataclass(frozen=True, slots=True)
-class Value:
+class Value(Record, frozen=True):
     """A number, and what is known about it.
 
     A scalar of a signed type is kept sign-extended, so that ``number`` is always the 64-bit pattern. For structures,
@@ -32,9 +33,9 @@ class Value:
     register: str | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "number", self.number & MASK64)
+        force_setattr(self, "number", self.number & MASK64)
         if self.address is not None:
-            object.__setattr__(self, "address", self.address & MASK64)
+            force_setattr(self, "address", self.address & MASK64)
 
     def __bool__(self) -> bool:
         """Whether it counts as true in a condition: any number but zero."""

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kdive.errors import TargetError, UnsupportedError, UsageError
 from kdive.options import AVAILABLE_BACKENDS, BACKENDS
+from kdive.record import Record
 
 if TYPE_CHECKING:
     from kdive.session.session import Session
 
 
-@dataclass(frozen=True)
-class SymbolRequest:
+class SymbolRequest(Record, frozen=True):
     """Where symbols come from.
 
     Attributes:
@@ -34,8 +33,7 @@ class SymbolRequest:
     offline: bool = False
 
 
-@dataclass(frozen=True)
-class OpenRequest:
+class OpenRequest(Record, frozen=True):
     """What to open.
 
     Attributes:

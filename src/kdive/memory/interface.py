@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kdive.errors import MemoryAccessError
+from kdive.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 
-@dataclass(frozen=True, slots=True)
-class Region:
+class Region(Record, frozen=True):
     """A run of readable addresses: ``start`` (inclusive), ``size`` in bytes."""
 
     start: int

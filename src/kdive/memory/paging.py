@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from kdive.errors import MemoryAccessError
 from kdive.memory.interface import Memory, Region
+from kdive.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -14,8 +14,7 @@ if TYPE_CHECKING:
 _CACHE_LIMIT = 1 << 16
 
 
-@dataclass(frozen=True, slots=True)
-class PageTableEntry:
+class PageTableEntry(Record, frozen=True):
     """One step of a page walk.
 
     Attributes:
@@ -31,8 +30,7 @@ class PageTableEntry:
     state: str
 
 
-@dataclass(frozen=True, slots=True)
-class Translation:
+class Translation(Record, frozen=True):
     """The outcome of a page walk.
 
     Attributes:

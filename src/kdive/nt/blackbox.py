@@ -13,11 +13,11 @@ Each is a block of tagged secondary data. Facts:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kdive.errors import FormatError, UnsupportedError
 from kdive.formats.guid import guid_text
+from kdive.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from kdive.formats.buffer import Buffer
 
 
-@dataclass(frozen=True, slots=True)
-class Blackbox:
+class Blackbox(Record, frozen=True):
     """A kind of blackbox record: the GUID of its block, the command that shows it, and what it is."""
 
     guid: str
@@ -110,8 +109,7 @@ _REASON_MASK = 0x3F
 """Reasons are six bits; the two above belong to another field (a byte 0xC0 is shown by WinDbg as reason 0)."""
 
 
-@dataclass(frozen=True, slots=True)
-class BootStatus:
+class BootStatus(Record, frozen=True):
     """Boot status data.
 
     Attributes:
@@ -127,8 +125,7 @@ class BootStatus:
     truncated: bool
 
 
-@dataclass(frozen=True, slots=True)
-class NtfsRecord:
+class NtfsRecord(Record, frozen=True):
     """An NTFS time-out: its kind (1 slow I/O, 2 oplock break), length in bytes and what it names."""
 
     kind: int
@@ -141,8 +138,7 @@ class NtfsRecord:
     breaking_process: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class PnpEvent:
+class PnpEvent(Record, frozen=True):
     """The last Plug and Play event: see WinDbg's ``!blackboxpnp`` for the fields. ``time`` is a FILETIME."""
 
     activity: str
@@ -155,16 +151,14 @@ class PnpEvent:
     veto: str
 
 
-@dataclass(frozen=True, slots=True)
-class WinlogonState:
+class WinlogonState(Record, frozen=True):
     """What winlogon was doing: the name of the operation's thread, and whether the operation was pending."""
 
     thread_name: str
     pending: int
 
 
-@dataclass(frozen=True, slots=True)
-class PciFunction:
+class PciFunction(Record, frozen=True):
     """The head of a PCI function's configuration space."""
 
     bus: int

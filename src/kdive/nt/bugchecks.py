@@ -11,11 +11,12 @@ Facts: Microsoft, "Bug Check Code Reference", and the public ``bugcodes.h``; the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from importlib import resources
 from typing import TYPE_CHECKING
+
+from kdive.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -45,8 +46,7 @@ class Role(StrEnum):
     """Address of a trap frame."""
 
 
-@dataclass(frozen=True, slots=True)
-class Bugcheck:
+class Bugcheck(Record, frozen=True):
     """A bugcheck code.
 
     Attributes:
@@ -64,8 +64,7 @@ class Bugcheck:
     known: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
+class _Entry(Record, frozen=True):
     name: str
     meaning: str
     parameters: tuple[str, str, str, str]

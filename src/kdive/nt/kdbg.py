@@ -9,11 +9,11 @@ Format facts: ``wdbgexts.h``; encoding observed in kernels since Windows 8 (``Kd
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kdive.addr import MASK64
 from kdive.errors import FormatError
+from kdive.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -129,8 +129,7 @@ OFFSET_FIELDS: Mapping[str, tuple[str, int]] = {
 """16-bit fields that record the place of a structure member: a last resort where no types are known."""
 
 
-@dataclass(frozen=True)
-class DebuggerData:
+class DebuggerData(Record, frozen=True):
     """A decoded block.
 
     Attributes:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kdive.nt.kdbg import POINTER_FIELDS, SIZE_FIELDS
+from kdive.record import Record
 from kdive.symbols.catalogue import SIZED_TYPES
 
 if TYPE_CHECKING:
@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 _MIN_ANCHORS = 3
 
 
-@dataclass(frozen=True, slots=True)
-class KernelMatch:
+class KernelMatch(Record, frozen=True):
     """The best symbol file for a kernel.
 
     Attributes:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kdive.nt.naming import base_name, module_name
+from kdive.record import Record
 from kdive.symbols.images import Module
 from kdive.symbols.views import Struct
 
@@ -22,8 +22,7 @@ _ENTRY_SIZE = 0xA0
 _DLL_BASE, _SIZE_OF_IMAGE, _FULL_NAME, _BASE_NAME, _CHECKSUM, _TIMESTAMP = 0x30, 0x40, 0x48, 0x58, 0x78, 0x9C
 
 
-@dataclass(frozen=True, slots=True)
-class UnloadedModule:
+class UnloadedModule(Record, frozen=True):
     """A driver that is gone: name, address range, and when it went (FILETIME), if recorded."""
 
     name: str

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kdive.errors import KdiveError, MemoryAccessError, SymbolNotFoundError
+from kdive.record import Record
 from kdive.symbols.views import Struct, find_member, walk_list
 
 if TYPE_CHECKING:
@@ -78,8 +78,7 @@ WAIT_REASONS = (
 """``_KWAIT_REASON`` of ``wdm.h``."""
 
 
-@dataclass(frozen=True)
-class Thread:
+class Thread(Record, frozen=True):
     """An ``_ETHREAD``.
 
     Attributes:
@@ -138,8 +137,7 @@ class Thread:
         return self.view.get("Win32StartAddress") or self.view.get("StartAddress")
 
 
-@dataclass(frozen=True)
-class Process:
+class Process(Record, frozen=True):
     """An ``_EPROCESS``.
 
     Attributes:

@@ -7,11 +7,11 @@ section with the section's type, a GUID, at 16.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kdive.errors import FormatError
 from kdive.formats.guid import guid_text
+from kdive.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,8 +39,7 @@ _SECTIONS: Mapping[str, str] = {
 """Section types of the specification."""
 
 
-@dataclass(frozen=True, slots=True)
-class ErrorRecord:
+class ErrorRecord(Record, frozen=True):
     """A hardware error.
 
     Attributes:

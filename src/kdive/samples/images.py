@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import struct
 import uuid
-from dataclasses import dataclass
+
+from kdive.record import Record
 
 TEXT, RDATA, DATA, SIZE = 0x1000, 0x2000, 0x3000, 0x4000
 
 
-@dataclass(frozen=True)
-class Function:
+class Function(Record, frozen=True):
     """A function to assemble.
 
     Attributes:
@@ -28,8 +28,7 @@ class Function:
     trap: bool = False
 
 
-@dataclass
-class Image:
+class Image(Record):
     """An assembled image.
 
     Attributes:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import struct
 import uuid
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from kdive.record import Record, field
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -18,8 +19,7 @@ PAGE = 0x1000
 HEADER = 0x2000
 
 
-@dataclass
-class HeaderFields:
+class HeaderFields(Record):
     """What goes into a dump header; None leaves the writer's filler."""
 
     build: int = 19041
@@ -136,8 +136,7 @@ def rdmp(fields: HeaderFields, pages: Mapping[int, bytes | bytearray], dump_type
     return head + bytes(first - len(head)) + _body(pages)
 
 
-@dataclass
-class TriageFields:
+class TriageFields(Record):
     """What goes into a triage block."""
 
     drivers: Sequence[tuple[str, int, int, int]] = ()

@@ -8,9 +8,9 @@ code whose unwind data is right, so that the stack unwinds through the exception
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from kdive.record import Record, field
 from kdive.samples import layouts
 from kdive.samples.images import Function, Image, assemble
 from kdive.samples.memory import AddressSpaceBuilder, PhysicalBuilder
@@ -73,8 +73,7 @@ _DEBUGGER_FIELDS = {
 }
 
 
-@dataclass
-class World:
+class World(Record):
     """The built system.
 
     Attributes:

@@ -5,7 +5,6 @@ Every conclusion carries the evidence for it. Nothing here needs symbols; with s
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from kdive.errors import KdiveError
@@ -20,6 +19,7 @@ from kdive.nt.bugchecks import (
     parameter_number,
 )
 from kdive.nt.naming import module_name
+from kdive.record import Record, field
 from kdive.session.crash import crash_exception, exception_context
 from kdive.session.findings import findings
 
@@ -81,8 +81,7 @@ _STACK_FRAMES = 64
 _STARTED_BY_HAND = frozenset({0xE2, 0x161, 0x1C8, 0x11C8, 0xDEADDEAD})
 
 
-@dataclass(frozen=True)
-class Evidence:
+class Evidence(Record, frozen=True):
     """A reason to suspect a module."""
 
     module: str
@@ -91,8 +90,7 @@ class Evidence:
     reason: str
 
 
-@dataclass(frozen=True)
-class Analysis:
+class Analysis(Record, frozen=True):
     """What :func:`analyze` found.
 
     Attributes:

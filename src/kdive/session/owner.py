@@ -10,11 +10,11 @@ import queue
 import threading
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from kdive.cancel import CancelToken
 from kdive.errors import CancelledError, DeadlineError, StaleHandleError
+from kdive.record import Record, field
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,8 +27,7 @@ POLL_SECONDS = 0.1
 """How often a waiting thread looks up, so that Ctrl+C reaches it on every system."""
 
 
-@dataclass
-class Job(Generic[T]):
+class Job(Record, Generic[T]):
     """A piece of work on the owner thread.
 
     Attributes:

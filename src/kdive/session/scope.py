@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from kdive.record import Record
 
 if TYPE_CHECKING:
     from kdive.arch.context import RegisterContext
@@ -12,8 +13,7 @@ if TYPE_CHECKING:
     from kdive.stack.unwinder import StackFrame
 
 
-@dataclass(slots=True)
-class Scope:
+class Scope(Record):
     """The present scope.
 
     Attributes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ from kdive.memory.paging import TranslatedMemory
 from kdive.nt.kernel import Kernel
 from kdive.nt.processes import current_process, current_thread
 from kdive.nt.processors import crash_processor, processor_context
+from kdive.record import Record, field
 from kdive.session.aliases import AliasTable
 from kdive.session.scope import Scope
 from kdive.symbols.catalogue import IsfCatalogue
@@ -36,8 +36,7 @@ if TYPE_CHECKING:
 STACK_LIMIT = 256
 
 
-@dataclass(frozen=True)
-class SessionOptions:
+class SessionOptions(Record, frozen=True):
     """What a session is opened with.
 
     Attributes:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kdive.addr import MASK64
+from kdive.record import Record
 
 if TYPE_CHECKING:
     from kdive.arch.context import MachineName
@@ -23,8 +23,7 @@ _KERNEL_CS = 0x10
 _KERNEL_SS = 0x18
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(Record, frozen=True):
     """A word that may be a return address: where it lies, its value, and how much speaks for it.
 
     Attributes:

@@ -8,12 +8,12 @@ return addresses among the words above the stack pointer.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from kdive.addr import MASK64
 from kdive.arch.context import RegisterContext
 from kdive.errors import FormatError, MemoryAccessError
+from kdive.record import Record
 from kdive.stack.scan import Candidate, follows_call_arm64, scan
 
 if TYPE_CHECKING:
@@ -27,8 +27,7 @@ _FIRST_ADDRESS = 0x10000
 _MAX_PDATA = 16 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class StackFrame:
+class StackFrame(Record, frozen=True):
     """A frame.
 
     Attributes:

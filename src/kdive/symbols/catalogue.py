@@ -12,11 +12,13 @@ import json
 import os
 import re
 import tempfile
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec import structs
+
 from kdive.errors import FormatError
+from kdive.record import Record
 from kdive.symbols.isf import decompress_isf
 
 if TYPE_CHECKING:
@@ -36,8 +38,7 @@ SIZED_TYPES = ("_EPROCESS", "_ETHREAD", "_KPRCB")
 _VERSION = 1
 
 
-@dataclass(frozen=True, slots=True)
-class IsfEntry:
+class IsfEntry(Record, frozen=True):
     """What is known of one ISF file.
 
     Attributes:
@@ -143,7 +144,7 @@ class IsfCatalogue:
                     key = f"{path.resolve()}|{status.st_size}|{status.st_mtime_ns}"
                     if key not in known:
                         entry = _inspect(path)
-                        known[key] = None if entry is None else asdict(entry)
+                        known[key] = None if entry is None else structs.asdict(entry)
                         fresh = True
                     if known[key] is not None:
                         yield IsfEntry(**known[key])

@@ -8,10 +8,10 @@ exports. Each module remembers what was found and why.
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kdive.errors import AmbiguousSymbolError, FormatError, KdiveError, SymbolNotFoundError
+from kdive.record import Record, field
 from kdive.symbols.images import Module, ModuleImage, open_image_file
 from kdive.symbols.interface import wildcard
 from kdive.symbols.isf import open_isf
@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from kdive.symbols.types import Type
 
 
-@dataclass(slots=True)
-class ModuleState:
+class ModuleState(Record):
     """What the engine knows of a module.
 
     Attributes:
@@ -64,8 +63,7 @@ class ModuleState:
         return {"pdb": "pdb symbols", "isf": "isf symbols", "exports": "export symbols"}[self.symbols.kind]
 
 
-@dataclass(frozen=True, slots=True)
-class Nearest:
+class Nearest(Record, frozen=True):
     """The symbol at or below an address."""
 
     module: Module

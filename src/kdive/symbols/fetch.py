@@ -13,8 +13,9 @@ import queue
 import tempfile
 import threading
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from kdive.record import Record
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,8 +30,7 @@ _MAX_FILE = 2 << 30
 _MAX_FAILURES = 2
 
 
-@dataclass(frozen=True, slots=True)
-class _Request:
+class _Request(Record, frozen=True):
     server: str
     wanted: WantedFile
     cache: Path

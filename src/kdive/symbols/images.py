@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import mmap
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kdive.errors import FormatError
 from kdive.formats.pe.image import DIRECTORY_EXCEPTION, PeImage
+from kdive.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from kdive.memory.interface import Memory
 
 
-@dataclass(frozen=True, slots=True)
-class Module:
+class Module(Record, frozen=True):
     """A loaded image.
 
     Attributes:

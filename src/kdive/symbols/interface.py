@@ -8,9 +8,10 @@ from __future__ import annotations
 import fnmatch
 import re
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
+
+from kdive.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,8 +21,7 @@ if TYPE_CHECKING:
 SymbolFileKind = Literal["pdb", "isf", "exports"]
 
 
-@dataclass(frozen=True, slots=True)
-class Symbol:
+class Symbol(Record, frozen=True):
     """A named place in an image.
 
     Attributes:
@@ -37,8 +37,7 @@ class Symbol:
     kind: Literal["function", "data", "public"] = "public"
 
 
-@dataclass(frozen=True, slots=True)
-class SourceLine:
+class SourceLine(Record, frozen=True):
     """A place in source code."""
 
     file: str

@@ -9,13 +9,12 @@ Source: Microsoft, "Symbol path for Windows debuggers" and "Advanced SymSrv use"
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from kdive.record import Record
 
 MICROSOFT_SERVER = "https://msdl.microsoft.com/download/symbols"
 
 
-@dataclass(frozen=True, slots=True)
-class SymbolSource:
+class SymbolSource(Record, frozen=True):
     """One element of a symbol path.
 
     Attributes:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal
+
+from kdive.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -12,8 +14,7 @@ PrimitiveKind = Literal["void", "int", "uint", "char", "wchar", "bool", "float",
 UdtKind = Literal["struct", "class", "union"]
 
 
-@dataclass(frozen=True, slots=True)
-class PrimitiveType:
+class PrimitiveType(Record, frozen=True):
     """A basic type. ``name`` is the C spelling (``unsigned long``); ``size`` is in bytes (0 for void)."""
 
     name: str
@@ -26,16 +27,14 @@ class PrimitiveType:
         return self.kind in ("int", "hresult") or self.name == "char"
 
 
-@dataclass(frozen=True, slots=True)
-class PointerType:
+class PointerType(Record, frozen=True):
     """A pointer of ``size`` bytes to ``target``."""
 
     target: Type
     size: int = 8
 
 
-@dataclass(frozen=True, slots=True)
-class ArrayType:
+class ArrayType(Record, frozen=True):
     """``count`` elements one after the other."""
 
     element: Type
@@ -47,8 +46,7 @@ class ArrayType:
         return self.element.size * self.count
 
 
-@dataclass(frozen=True, slots=True)
-class BitfieldType:
+class BitfieldType(Record, frozen=True):
     """``length`` bits from bit ``position`` of a value of type ``base``."""
 
     base: Type
@@ -61,8 +59,7 @@ class BitfieldType:
         return self.base.size
 
 
-@dataclass(frozen=True, slots=True)
-class FunctionType:
+class FunctionType(Record, frozen=True):
     """A function signature; ``parameters`` is None where the symbol file does not say."""
 
     result: Type | None = None
@@ -74,8 +71,7 @@ class FunctionType:
         return 0
 
 
-@dataclass(frozen=True, slots=True)
-class EnumType:
+class EnumType(Record, frozen=True):
     """An enumeration: its underlying type and its constants in declared order."""
 
     name: str
@@ -92,8 +88,7 @@ class EnumType:
         return next((name for name, constant in self.values.items() if constant == value), None)
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(Record, frozen=True):
     """A member of a structure: ``offset`` in bytes from its start."""
 
     name: str
@@ -101,25 +96,24 @@ class Field:
     type: Type
 
 
-@dataclass(frozen=True, slots=True)
-class StructType:
+class StructType(Record, frozen=True, dict=True):
     """A structure, class or union. ``size`` in bytes; ``fields`` in declared order."""
 
     name: str
     kind: UdtKind
     size: int
     fields: tuple[Field, ...]
-    _index: dict[str, Field] = field(default_factory=dict[str, Field], init=False, repr=False, compare=False)
 
     def field(self, name: str) -> Field | None:
         """Return the member called ``name`` (case as written), or None."""
-        if not self._index:
-            self._index.update((member.name, member) for member in reversed(self.fields))
-        return self._index.get(name)
+        return self._by_name.get(name)
+
+    @cached_property
+    def _by_name(self) -> dict[str, Field]:
+        return {member.name: member for member in reversed(self.fields)}
 
 
-@dataclass(frozen=True, slots=True)
-class TypeReference:
+class TypeReference(Record, frozen=True, eq=False):
     """A structure or enumeration by name, laid out only when asked.
 
     Attributes:
@@ -132,7 +126,17 @@ class TypeReference:
     name: str
     kind: Literal["struct", "class", "union", "enum"]
     size: int
-    resolve: Callable[[], StructType | EnumType] = field(repr=False, compare=False)
+    resolve: Callable[[], StructType | EnumType]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TypeReference) and self._identity == other._identity
+
+    def __hash__(self) -> int:
+        return hash(self._identity)
+
+    @property
+    def _identity(self) -> tuple[str, str, int]:
+        return (self.name, self.kind, self.size)
 
 
 Type = PrimitiveType | PointerType | ArrayType | BitfieldType | FunctionType | EnumType | StructType | TypeReference

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from kdive.record import Record
 
 
-@dataclass(frozen=True, slots=True)
-class WantedFile:
+class WantedFile(Record, frozen=True):
     """A file that symbols were looked for in.
 
     Attributes:

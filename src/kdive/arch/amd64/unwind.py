@@ -6,12 +6,12 @@ codes as found in the headers of current toolchains (``UWOP_EPILOG``).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kdive.addr import MASK64, sign_extend
 from kdive.arch.amd64.context import GENERAL
 from kdive.errors import FormatError, MemoryAccessError
+from kdive.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,8 +30,7 @@ EPILOG, SPARE, SAVE_XMM128, SAVE_XMM128_FAR, PUSH_MACHFRAME = 6, 7, 8, 9, 10
 _EXTRA_SLOTS = {SAVE_NONVOL: 1, SAVE_NONVOL_FAR: 2, SAVE_XMM128: 1, SAVE_XMM128_FAR: 2, SPARE: 2, SET_FPREG: 0}
 
 
-@dataclass(frozen=True, slots=True)
-class RuntimeFunction:
+class RuntimeFunction(Record, frozen=True):
     """A ``.pdata`` entry, as RVAs."""
 
     begin: int
@@ -39,8 +38,7 @@ class RuntimeFunction:
     unwind: int
 
 
-@dataclass(frozen=True, slots=True)
-class UnwindCode:
+class UnwindCode(Record, frozen=True):
     """One unwind operation.
 
     Attributes:
@@ -56,8 +54,7 @@ class UnwindCode:
     value: int
 
 
-@dataclass(frozen=True, slots=True)
-class UnwindInfo:
+class UnwindInfo(Record, frozen=True):
     """A decoded ``UNWIND_INFO``.
 
     Attributes:

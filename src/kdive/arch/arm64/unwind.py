@@ -5,12 +5,12 @@ Format facts: Microsoft, "ARM64 exception handling".
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kdive.addr import MASK64
 from kdive.arch.arm64.context import CONTEXT_SIZE, decode_context
 from kdive.errors import FormatError
+from kdive.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -22,8 +22,7 @@ ENTRY_SIZE = 8
 _MAX_CODES = 4 * 255
 
 
-@dataclass(frozen=True, slots=True)
-class RuntimeFunction:
+class RuntimeFunction(Record, frozen=True):
     """A ``.pdata`` entry: start RVA and the second word (packed data or the RVA of ``.xdata``)."""
 
     begin: int
@@ -35,8 +34,7 @@ class RuntimeFunction:
         return self.data & 3
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
+class Operation(Record, frozen=True):
     """One unwind operation, in the words of the documentation.
 
     Attributes:
@@ -54,8 +52,7 @@ class Operation:
     size: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class UnwindData:
+class UnwindData(Record, frozen=True):
     """The unwind data of a function, or of a part of one.
 
     Attributes:

@@ -2,39 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+import datetime
 
-from kdive.commands.results import address_field
-
-if TYPE_CHECKING:
-    import datetime
-
-    from kdive.commands.results.stack import ExceptionInfo, Stack
+from kdive.commands.results import Address
+from kdive.commands.results.stack import ExceptionInfo, Stack
+from kdive.record import Record, field
 
 
-@dataclass(frozen=True)
-class BugcheckParameter:
+class BugcheckParameter(Record, frozen=True):
     """A bugcheck parameter: its value, what it means, and the symbol that it points at."""
 
-    value: int = address_field()
+    value: Address
     meaning: str = ""
     symbol: str = ""
 
 
-@dataclass(frozen=True)
-class BugcheckInfo:
+class BugcheckInfo(Record, frozen=True):
     """``.bugcheck``, and the decoded form of ``!analyze -show``."""
 
-    code: int = address_field()
+    code: Address
     name: str = ""
     meaning: str = ""
     parameters: list[BugcheckParameter] = field(default_factory=list[BugcheckParameter])
     explained: bool = False
 
 
-@dataclass(frozen=True)
-class Suspect:
+class Suspect(Record, frozen=True):
     """A reason to suspect a module."""
 
     module: str
@@ -43,8 +36,7 @@ class Suspect:
     reason: str
 
 
-@dataclass(frozen=True)
-class Verdict:
+class Verdict(Record, frozen=True):
     """``!analyze``.
 
     Attributes:
@@ -77,13 +69,13 @@ class Verdict:
     bugcheck: BugcheckInfo | None
     exception: ExceptionInfo | None
     context: str
-    fault_address: int | None = address_field()
+    fault_address: Address | None
     fault_symbol: str = ""
     fault_instruction: str = ""
-    touched: int | None = address_field(default=None)
+    touched: Address | None = None
     process_name: str = ""
     pid: int | None = None
-    thread: int | None = address_field(default=None)
+    thread: Address | None = None
     stack: Stack | None = None
     blackboxes: list[str] = field(default_factory=list[str])
     symbol_name: str = ""
@@ -100,28 +92,25 @@ class Verdict:
     verbose: bool = False
 
 
-@dataclass(frozen=True)
-class CodeName:
+class CodeName(Record, frozen=True):
     """``!error``: names of a code in each table that has it."""
 
-    code: int = address_field()
+    code: Address
     names: dict[str, str] = field(default_factory=dict[str, str])
     severity: str = ""
     facility: int = 0
     customer: bool = False
 
 
-@dataclass(frozen=True)
-class LastEvent:
+class LastEvent(Record, frozen=True):
     """``.lastevent``."""
 
     text: str
-    address: int | None = address_field(default=None)
+    address: Address | None = None
     time: datetime.datetime | None = None
 
 
-@dataclass(frozen=True)
-class TagBlock:
+class TagBlock(Record, frozen=True):
     """A block of tagged secondary data."""
 
     guid: str
@@ -131,8 +120,7 @@ class TagBlock:
     truncated: bool
 
 
-@dataclass(frozen=True)
-class TagList:
+class TagList(Record, frozen=True):
     """``.enumtag``; ``whole`` if one block was asked for."""
 
     blocks: list[TagBlock]

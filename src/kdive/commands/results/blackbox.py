@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+import datetime
 
-from kdive.commands.results import address_field
-
-if TYPE_CHECKING:
-    import datetime
+from kdive.commands.results import Address
+from kdive.record import Record, field
 
 
-@dataclass(frozen=True)
-class BootField:
+class BootField(Record, frozen=True):
     """A field of the boot status: WinDbg's label, its value, and the moment if it is a time."""
 
     label: str
@@ -20,8 +16,7 @@ class BootField:
     time: datetime.datetime | None = None
 
 
-@dataclass(frozen=True)
-class BootStatusInfo:
+class BootStatusInfo(Record, frozen=True):
     """``!blackboxbsd``."""
 
     version: int
@@ -29,22 +24,20 @@ class BootStatusInfo:
     truncated: bool = False
 
 
-@dataclass(frozen=True)
-class NtfsTimeout:
+class NtfsTimeout(Record, frozen=True):
     """A record of ``!blackboxntfs``."""
 
     kind: str
     length: int
-    irp: int = address_field()
-    scb: int = address_field()
-    thread: int | None = address_field(default=None)
+    irp: Address
+    scb: Address
+    thread: Address | None = None
     break_reason: int | None = None
     owner_process: str = ""
     breaking_process: str = ""
 
 
-@dataclass(frozen=True)
-class NtfsBlackbox:
+class NtfsBlackbox(Record, frozen=True):
     """``!blackboxntfs``: the records, and how many there are of each kind."""
 
     records: list[NtfsTimeout]
@@ -52,8 +45,7 @@ class NtfsBlackbox:
     oplock_breaks: int
 
 
-@dataclass(frozen=True)
-class PnpBlackbox:
+class PnpBlackbox(Record, frozen=True):
     """``!blackboxpnp``."""
 
     activity: str
@@ -68,16 +60,14 @@ class PnpBlackbox:
     veto: str
 
 
-@dataclass(frozen=True)
-class WinlogonBlackbox:
+class WinlogonBlackbox(Record, frozen=True):
     """``!blackboxwinlogon``."""
 
     thread_name: str
     pending: int
 
 
-@dataclass(frozen=True)
-class PciEntry:
+class PciEntry(Record, frozen=True):
     """A PCI function of ``!blackboxpci``."""
 
     bus: int
@@ -90,8 +80,7 @@ class PciEntry:
     status: int
 
 
-@dataclass(frozen=True)
-class PciBlackbox:
+class PciBlackbox(Record, frozen=True):
     """``!blackboxpci``."""
 
     functions: list[PciEntry] = field(default_factory=list[PciEntry])

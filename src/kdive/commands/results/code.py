@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from kdive.commands.results import Address
+from kdive.record import Record, field
 
-from kdive.commands.results import address_field
 
-
-@dataclass(frozen=True)
-class CodeLine:
+class CodeLine(Record, frozen=True):
     """One instruction.
 
     Attributes:
@@ -22,18 +20,17 @@ class CodeLine:
         fixed: Whether all instructions of the set are words of 32 bits.
     """
 
-    address: int = address_field()
+    address: Address
     data: bytes = b""
     mnemonic: str = ""
     operands: str = ""
     label: str = ""
-    target: int | None = address_field(default=None)
+    target: Address | None = None
     current: bool = False
     fixed: bool = False
 
 
-@dataclass(frozen=True)
-class Listing:
+class Listing(Record, frozen=True):
     """Instructions in order.
 
     Attributes:

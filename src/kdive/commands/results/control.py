@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from kdive.record import Record
 
 
-@dataclass(frozen=True)
-class AliasList:
+class AliasList(Record, frozen=True):
     """``al``."""
 
     aliases: dict[str, str]

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+import datetime
 
-from kdive.commands.results import address_field
-
-if TYPE_CHECKING:
-    import datetime
+from kdive.commands.results import Address
+from kdive.record import Record, field
 
 
-@dataclass(frozen=True)
-class Evaluated:
+class Evaluated(Record, frozen=True):
     """A value.
 
     Attributes:
@@ -25,7 +21,7 @@ class Evaluated:
         pointer: It is a typed pointer.
     """
 
-    value: int = address_field()
+    value: Address
     signed: int = 0
     type: str = ""
     enumerator: str = ""
@@ -34,11 +30,10 @@ class Evaluated:
     pointer: bool = False
 
 
-@dataclass(frozen=True)
-class Formats:
+class Formats(Record, frozen=True):
     """A number in every format."""
 
-    hexadecimal: int = address_field()
+    hexadecimal: Address
     decimal: int = 0
     octal: str = ""
     binary: str = ""
@@ -48,11 +43,10 @@ class Formats:
     double: float = 0.0
 
 
-@dataclass(frozen=True)
-class VariableList:
+class VariableList(Record, frozen=True):
     """Variables, result slots and built-in names."""
 
-    user: dict[str, int] = address_field()
-    results: dict[str, int] = address_field()
+    user: dict[str, Address]
+    results: dict[str, Address]
     result_count: int = 0
     builtin: list[str] = field(default_factory=list[str])

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from kdive.record import Record
 
 
-@dataclass(frozen=True)
-class CommandHelp:
+class CommandHelp(Record, frozen=True):
     """One command explained."""
 
     names: list[str]
@@ -18,8 +17,7 @@ class CommandHelp:
     needs: list[str]
 
 
-@dataclass(frozen=True)
-class HelpIndex:
+class HelpIndex(Record, frozen=True):
     """All commands by chapter."""
 
     groups: dict[str, list[CommandHelp]]

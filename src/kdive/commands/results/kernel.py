@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+import datetime
 
-from kdive.commands.results import address_field
-
-if TYPE_CHECKING:
-    import datetime
-
-    from kdive.commands.results.stack import Stack
+from kdive.commands.results import Address
+from kdive.commands.results.stack import Stack
+from kdive.record import Record, field
 
 
-@dataclass(frozen=True)
-class ThreadCard:
+class ThreadCard(Record, frozen=True):
     """A thread.
 
     Attributes:
@@ -39,29 +34,28 @@ class ThreadCard:
         notice: What could not be read.
     """
 
-    address: int = address_field()
+    address: Address
     tid: int = 0
     pid: int = 0
-    teb: int = address_field(default=0)
+    teb: Address = 0
     state: str = ""
     wait_reason: str = ""
-    start_address: int = address_field(default=0)
+    start_address: Address = 0
     start_symbol: str = ""
-    process: int = address_field(default=0)
+    process: Address = 0
     process_name: str = ""
-    attached: int | None = address_field(default=None)
-    stack_base: int = address_field(default=0)
-    stack_limit: int = address_field(default=0)
+    attached: Address | None = None
+    stack_base: Address = 0
+    stack_limit: Address = 0
     priority: int = 0
     base_priority: int = 0
     processor: int | None = None
-    irps: list[int] = address_field(default_factory=list)
+    irps: list[Address] = field(default_factory=list[int])
     stack: Stack | None = None
     notice: str = ""
 
 
-@dataclass(frozen=True)
-class ProcessCard:
+class ProcessCard(Record, frozen=True):
     """A process.
 
     Attributes:
@@ -82,25 +76,24 @@ class ProcessCard:
         thread_count: How many threads it has.
     """
 
-    address: int = address_field()
+    address: Address
     pid: int = 0
     parent_pid: int = 0
     name: str = ""
-    peb: int = address_field(default=0)
-    directory_table_base: int = address_field(default=0)
+    peb: Address = 0
+    directory_table_base: Address = 0
     session: int | None = None
-    object_table: int = address_field(default=0)
+    object_table: Address = 0
     handles: int | None = None
     create_time: datetime.datetime | None = None
-    vad_root: int = address_field(default=0)
-    token: int = address_field(default=0)
+    vad_root: Address = 0
+    token: Address = 0
     threads: list[ThreadCard] = field(default_factory=list[ThreadCard])
     details: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     thread_count: int = 0
 
 
-@dataclass(frozen=True)
-class ProcessList:
+class ProcessList(Record, frozen=True):
     """Processes; ``brief`` shows two lines each."""
 
     processes: list[ProcessCard]
@@ -108,39 +101,35 @@ class ProcessList:
     notice: str = ""
 
 
-@dataclass(frozen=True)
-class ScopeChanged:
+class ScopeChanged(Record, frozen=True):
     """``.process`` or ``.thread`` without more to show."""
 
     text: str
-    address: int | None = address_field(default=None)
+    address: Address | None = None
 
 
-@dataclass(frozen=True)
-class ProcessorRow:
+class ProcessorRow(Record, frozen=True):
     """A processor."""
 
     number: int
     current: bool
-    ip: int | None = address_field(default=None)
+    ip: Address | None = None
     symbol: str = ""
-    thread: int | None = address_field(default=None)
-    next_thread: int | None = address_field(default=None)
-    idle_thread: int | None = address_field(default=None)
+    thread: Address | None = None
+    next_thread: Address | None = None
+    idle_thread: Address | None = None
     note: str = ""
     stack: Stack | None = None
 
 
-@dataclass(frozen=True)
-class ProcessorList:
+class ProcessorList(Record, frozen=True):
     """``~`` and ``!running``."""
 
     processors: list[ProcessorRow]
     running: bool = False
 
 
-@dataclass(frozen=True)
-class FactSheet:
+class FactSheet(Record, frozen=True):
     """A structure's essentials: a title, and rows of label and text.
 
     Attributes:
@@ -151,19 +140,17 @@ class FactSheet:
     """
 
     title: str
-    address: int | None = address_field(default=None)
+    address: Address | None = None
     facts: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
 
 
-@dataclass(frozen=True)
-class CpuInfo:
+class CpuInfo(Record, frozen=True):
     """``!cpuinfo``: one row a processor."""
 
     rows: list[CpuRow]
 
 
-@dataclass(frozen=True)
-class CpuRow:
+class CpuRow(Record, frozen=True):
     """What a control block says of its processor."""
 
     number: int
@@ -172,5 +159,5 @@ class CpuRow:
     stepping: int
     mhz: int
     vendor: str
-    features: int = address_field(default=0)
+    features: Address = 0
     note: str = ""

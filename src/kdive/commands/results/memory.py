@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from kdive.commands.results import Address
+from kdive.record import Record, field
 
-from kdive.commands.results import address_field
 
-
-@dataclass(frozen=True)
-class MemoryRow:
+class MemoryRow(Record, frozen=True):
     """One line of a memory display.
 
     Attributes:
@@ -17,13 +15,12 @@ class MemoryRow:
         text: The characters beside them, if the format shows any.
     """
 
-    address: int = address_field()
-    values: list[int | None] = address_field()
+    address: Address
+    values: list[Address | None]
     text: str = ""
 
 
-@dataclass(frozen=True)
-class MemoryDisplay:
+class MemoryDisplay(Record, frozen=True):
     """Elements of memory in rows.
 
     Attributes:
@@ -41,27 +38,24 @@ class MemoryDisplay:
     physical: bool = False
 
 
-@dataclass(frozen=True)
-class PointerRow:
+class PointerRow(Record, frozen=True):
     """A pointer-sized word and what it points at."""
 
-    address: int = address_field()
-    value: int | None = address_field()
+    address: Address
+    value: Address | None
     symbol: str = ""
-    target: list[int | None] = address_field(default_factory=list)
+    target: list[Address | None] = field(default_factory=list[int | None])
     text: str = ""
 
 
-@dataclass(frozen=True)
-class PointerDisplay:
+class PointerDisplay(Record, frozen=True):
     """Words with symbols (``dps``) or with what they point at (``dpa``, ``dpp`` …)."""
 
     size: int
     rows: list[PointerRow]
 
 
-@dataclass(frozen=True)
-class StringDisplay:
+class StringDisplay(Record, frozen=True):
     """A string in memory.
 
     Attributes:
@@ -71,41 +65,37 @@ class StringDisplay:
         header: Length, maximum length and buffer address for counted strings.
     """
 
-    address: int = address_field()
+    address: Address
     text: str = ""
     truncated: bool = False
     header: tuple[int, int, int] | None = None
 
 
-@dataclass(frozen=True)
-class SearchHits:
+class SearchHits(Record, frozen=True):
     """Addresses at which a pattern was found."""
 
-    hits: list[int] = address_field()
+    hits: list[Address]
     rows: list[MemoryRow] = field(default_factory=list[MemoryRow])
     truncated: bool = False
     searched: int = 0
 
 
-@dataclass(frozen=True)
-class Differences:
+class Differences(Record, frozen=True):
     """Bytes that differ between two ranges: ``(address, byte, address, byte)``."""
 
     pairs: list[tuple[int, int, int, int]]
     truncated: bool
 
 
-@dataclass(frozen=True)
-class BytesWritten:
+class BytesWritten(Record, frozen=True):
     """A range saved to a file."""
 
     path: str
-    address: int = address_field()
+    address: Address
     size: int = 0
 
 
-@dataclass(frozen=True)
-class ListLinks:
+class ListLinks(Record, frozen=True):
     """Links of a list (``dl``): the words at each."""
 
     rows: list[MemoryRow]

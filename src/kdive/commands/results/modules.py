@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from kdive.commands.results import Address
+from kdive.record import Record, field
 
-from kdive.commands.results import address_field
 
-
-@dataclass(frozen=True)
-class ModuleRow:
+class ModuleRow(Record, frozen=True):
     """One module.
 
     Attributes:
@@ -30,8 +28,8 @@ class ModuleRow:
     name: str
     image_name: str
     path: str
-    start: int = address_field()
-    end: int = address_field()
+    start: Address
+    end: Address
     symbols: str = ""
     symbol_file: str = ""
     evidence: str = ""
@@ -42,17 +40,15 @@ class ModuleRow:
     version: dict[str, str] = field(default_factory=dict[str, str])
 
 
-@dataclass(frozen=True)
-class UnloadedRow:
+class UnloadedRow(Record, frozen=True):
     """One unloaded module."""
 
     name: str
-    start: int = address_field()
-    end: int = address_field()
+    start: Address
+    end: Address
 
 
-@dataclass(frozen=True)
-class ModuleList:
+class ModuleList(Record, frozen=True):
     """``lm``.
 
     Attributes:
@@ -70,8 +66,7 @@ class ModuleList:
     names_only: bool = False
 
 
-@dataclass(frozen=True)
-class ModuleInfo:
+class ModuleInfo(Record, frozen=True):
     """``!lmi``: one module with its headers.
 
     Attributes:
@@ -84,25 +79,23 @@ class ModuleInfo:
 
     module: ModuleRow
     machine: str = ""
-    characteristics: int = address_field(default=0)
+    characteristics: Address = 0
     pdb: str = ""
     image_file: str = ""
 
 
-@dataclass(frozen=True)
-class HeaderSection:
+class HeaderSection(Record, frozen=True):
     """A section header."""
 
     name: str
-    virtual_size: int = address_field()
-    rva: int = address_field()
-    raw_size: int = address_field()
-    raw_offset: int = address_field()
-    characteristics: int = address_field()
+    virtual_size: Address
+    rva: Address
+    raw_size: Address
+    raw_offset: Address
+    characteristics: Address
 
 
-@dataclass(frozen=True)
-class ImageHeaders:
+class ImageHeaders(Record, frozen=True):
     """``!dh``: the headers of an image."""
 
     name: str

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from kdive.commands.results import Address
+from kdive.record import Record, field
 
-from kdive.commands.results import address_field
 
-
-@dataclass(frozen=True)
-class PteLevel:
+class PteLevel(Record, frozen=True):
     """One level of a page walk.
 
     Attributes:
@@ -22,16 +20,15 @@ class PteLevel:
     """
 
     level: str
-    physical: int = address_field()
-    virtual: int | None = address_field(default=None)
-    value: int | None = address_field(default=None)
-    pfn: int | None = address_field(default=None)
+    physical: Address
+    virtual: Address | None = None
+    value: Address | None = None
+    pfn: Address | None = None
     flags: str = ""
     state: str = ""
 
 
-@dataclass(frozen=True)
-class PageWalk:
+class PageWalk(Record, frozen=True):
     """``!pte`` and ``!vtop``.
 
     Attributes:
@@ -44,26 +41,24 @@ class PageWalk:
         style: ``pte`` or ``vtop``.
     """
 
-    address: int = address_field()
-    root: int = address_field(default=0)
+    address: Address
+    root: Address = 0
     levels: list[PteLevel] = field(default_factory=list[PteLevel])
-    physical: int | None = address_field(default=None)
+    physical: Address | None = None
     page_size: int = 0
     reason: str = ""
     style: str = "pte"
 
 
-@dataclass(frozen=True)
-class VirtualAddresses:
+class VirtualAddresses(Record, frozen=True):
     """``!ptov``: virtual addresses of a physical one."""
 
-    physical: int = address_field()
-    virtual: list[int] = address_field(default_factory=list)
+    physical: Address
+    virtual: list[Address] = field(default_factory=list[int])
     truncated: bool = False
 
 
-@dataclass(frozen=True)
-class AddressUsage:
+class AddressUsage(Record, frozen=True):
     """``!address``: what an address belongs to.
 
     Attributes:
@@ -74,8 +69,8 @@ class AddressUsage:
         details: Label and text.
     """
 
-    address: int = address_field()
+    address: Address
     usage: str = ""
-    start: int | None = address_field(default=None)
-    end: int | None = address_field(default=None)
+    start: Address | None = None
+    end: Address | None = None
     details: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])

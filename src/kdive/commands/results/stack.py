@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from kdive.commands.results import Address
+from kdive.record import Record, field
 
-from kdive.commands.results import address_field
 
-
-@dataclass(frozen=True)
-class FrameInfo:
+class FrameInfo(Record, frozen=True):
     """One stack frame.
 
     Attributes:
@@ -26,20 +24,19 @@ class FrameInfo:
     """
 
     index: int
-    child_sp: int = address_field()
-    return_address: int | None = address_field()
-    ip: int = address_field()
+    child_sp: Address
+    return_address: Address | None
+    ip: Address
     symbol: str = ""
     module: str | None = None
     source: str | None = None
     how: str = "unwind"
     note: str = ""
-    arguments: tuple[int | None, ...] = address_field(default=())
+    arguments: tuple[Address | None, ...] = ()
     chained: bool = False
 
 
-@dataclass(frozen=True)
-class Stack:
+class Stack(Record, frozen=True):
     """A call stack.
 
     Attributes:
@@ -55,8 +52,7 @@ class Stack:
     context: str = ""
 
 
-@dataclass(frozen=True)
-class Registers:
+class Registers(Record, frozen=True):
     """Registers of the present context.
 
     Attributes:
@@ -70,7 +66,7 @@ class Registers:
     """
 
     machine: str
-    values: dict[str, int] = address_field()
+    values: dict[str, Address]
     flags: str = ""
     location: str = ""
     instruction: str = ""
@@ -78,24 +74,21 @@ class Registers:
     context: str = ""
 
 
-@dataclass(frozen=True)
-class FrameSelected:
+class FrameSelected(Record, frozen=True):
     """The frame chosen with ``.frame``."""
 
     frame: FrameInfo
     registers: Registers | None = None
 
 
-@dataclass(frozen=True)
-class ContextSelected:
+class ContextSelected(Record, frozen=True):
     """The context chosen with ``.cxr``, ``.ecxr``, ``.trap`` or ``.thread``; registers is None after a reset."""
 
     how: str
     registers: Registers | None = None
 
 
-@dataclass(frozen=True)
-class ExceptionInfo:
+class ExceptionInfo(Record, frozen=True):
     """An exception record in words.
 
     Attributes:
@@ -108,10 +101,10 @@ class ExceptionInfo:
         meaning: What the exception means (for an access violation: what was touched).
     """
 
-    address: int = address_field()
+    address: Address
     symbol: str = ""
-    code: int = address_field(default=0)
+    code: Address = 0
     name: str = ""
-    flags: int = address_field(default=0)
-    parameters: tuple[int, ...] = address_field(default=())
+    flags: Address = 0
+    parameters: tuple[Address, ...] = ()
     meaning: list[str] = field(default_factory=list[str])

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from kdive.commands.results import Address
+from kdive.record import Record, field
 
-from kdive.commands.results import address_field
 
-
-@dataclass(frozen=True)
-class SymbolRow:
+class SymbolRow(Record, frozen=True):
     """A symbol."""
 
-    address: int = address_field()
+    address: Address
     name: str = ""
     size: int = 0
 
 
-@dataclass(frozen=True)
-class SymbolList:
+class SymbolList(Record, frozen=True):
     """``x``."""
 
     symbols: list[SymbolRow]
@@ -25,8 +22,7 @@ class SymbolList:
     note: str = ""
 
 
-@dataclass(frozen=True)
-class NearSymbols:
+class NearSymbols(Record, frozen=True):
     """``ln``: the symbols around an address.
 
     Attributes:
@@ -38,7 +34,7 @@ class NearSymbols:
         source: Source line, if known.
     """
 
-    address: int = address_field()
+    address: Address
     before: SymbolRow | None = None
     displacement: int = 0
     after: SymbolRow | None = None
@@ -46,8 +42,7 @@ class NearSymbols:
     source: str = ""
 
 
-@dataclass(frozen=True)
-class SymbolPath:
+class SymbolPath(Record, frozen=True):
     """``.sympath``."""
 
     path: str
@@ -56,8 +51,7 @@ class SymbolPath:
     isf: list[str]
 
 
-@dataclass(frozen=True)
-class Reloaded:
+class Reloaded(Record, frozen=True):
     """``.reload``, ``ld``: modules whose symbols were looked for, with the outcome."""
 
     modules: list[tuple[str, str]]

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+import datetime
 
-from kdive.commands.results import address_field
-
-if TYPE_CHECKING:
-    import datetime
+from kdive.commands.results import Address
+from kdive.record import Record, field
 
 
-@dataclass(frozen=True)
-class TargetVersion:
+class TargetVersion(Record, frozen=True):
     """``vertarget``.
 
     Attributes:
@@ -37,8 +33,8 @@ class TargetVersion:
     free: bool
     product: str
     build_lab: str
-    kernel_base: int | None = address_field()
-    module_list: int | None = address_field()
+    kernel_base: Address | None
+    module_list: Address | None
     time: datetime.datetime | None = None
     uptime: datetime.timedelta | None = None
     target: str = ""
@@ -46,23 +42,20 @@ class TargetVersion:
     notices: list[str] = field(default_factory=list[str])
 
 
-@dataclass(frozen=True)
-class TargetTime:
+class TargetTime(Record, frozen=True):
     """``.time``."""
 
     time: datetime.datetime | None
     uptime: datetime.timedelta | None
 
 
-@dataclass(frozen=True)
-class Capabilities:
+class Capabilities(Record, frozen=True):
     """``capabilities``: every capability and whether the target has it."""
 
     capabilities: dict[str, bool]
 
 
-@dataclass(frozen=True)
-class Status:
+class Status(Record, frozen=True):
     """``status``.
 
     Attributes:
@@ -78,11 +71,11 @@ class Status:
     """
 
     running: bool
-    rip: int | None = address_field()
+    rip: Address | None
     symbol: str | None = None
-    current_thread: int | None = address_field(default=None)
+    current_thread: Address | None = None
     attached_process: str | None = None
     stopped_process: str | None = None
     processor: int = 0
-    kernel_base: int | None = address_field(default=None)
+    kernel_base: Address | None = None
     reason: str = ""

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from kdive.commands.results import Address
+from kdive.record import Record, field
 
-from kdive.commands.results import address_field
 
-
-@dataclass(frozen=True)
-class FieldRow:
+class FieldRow(Record, frozen=True):
     """A member.
 
     Attributes:
@@ -24,12 +22,11 @@ class FieldRow:
     offset: int
     type: str
     value: str = ""
-    number: int | None = address_field(default=None)
+    number: Address | None = None
     fields: list[FieldRow] = field(default_factory=lambda: list[FieldRow]())
 
 
-@dataclass(frozen=True)
-class TypeLayout:
+class TypeLayout(Record, frozen=True):
     """A structure, with values if it lies somewhere.
 
     Attributes:
@@ -44,29 +41,26 @@ class TypeLayout:
     name: str
     kind: str
     size: int
-    address: int | None = address_field(default=None)
+    address: Address | None = None
     fields: list[FieldRow] = field(default_factory=list[FieldRow])
     verbose: bool = False
 
 
-@dataclass(frozen=True)
-class EnumLayout:
+class EnumLayout(Record, frozen=True):
     """An enumeration's constants."""
 
     name: str
     constants: dict[str, int]
 
 
-@dataclass(frozen=True)
-class TypeNames:
+class TypeNames(Record, frozen=True):
     """Types that match a wildcard: name and size."""
 
     types: list[tuple[str, int]]
     truncated: bool = False
 
 
-@dataclass(frozen=True)
-class StructList:
+class StructList(Record, frozen=True):
     """``dt -l``: a structure at each link of a list, or ``dt -a``: the elements of an array."""
 
     items: list[TypeLayout]

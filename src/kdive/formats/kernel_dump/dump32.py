@@ -8,11 +8,11 @@ ARM (0x1C4) system of build 17134.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kdive.formats.kernel_dump.header import FILLER32, DumpType
 from kdive.formats.kernel_dump.triage import TriageDriver
+from kdive.record import Record
 
 if TYPE_CHECKING:
     from kdive.formats.buffer import Buffer
@@ -22,8 +22,7 @@ _ENTRY_SIZE = 0x4C
 _MACHINES = {0x14C: "x86", 0x1C4: "ARM (32-bit)", 0x1C0: "ARM (32-bit)"}
 
 
-@dataclass(frozen=True, slots=True)
-class Dump32:
+class Dump32(Record, frozen=True):
     """What kdive reads of a 32-bit dump."""
 
     build: int

@@ -8,11 +8,11 @@ reads as ``PAGEPAGE…``.
 from __future__ import annotations
 
 import datetime
-from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from kdive.errors import FormatError
+from kdive.record import Record, field
 
 if TYPE_CHECKING:
     from kdive.formats.buffer import Buffer
@@ -58,16 +58,14 @@ DUMP_TYPE_NAMES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class PhysicalRun:
+class PhysicalRun(Record, frozen=True):
     """``page_count`` pages from page frame ``base_page``."""
 
     base_page: int
     page_count: int
 
 
-@dataclass(frozen=True, slots=True)
-class ExceptionRecord:
+class ExceptionRecord(Record, frozen=True):
     """``EXCEPTION_RECORD64``."""
 
     code: int
@@ -77,8 +75,7 @@ class ExceptionRecord:
     parameters: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class DumpHeader:
+class DumpHeader(Record, frozen=True):
     """The set fields of the header; a field that the writer left as filler is None (or empty)."""
 
     major_version: int

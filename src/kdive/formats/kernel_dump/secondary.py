@@ -6,10 +6,10 @@ blocks of {32-bit header size 0x20, GUID, data size, padding before, padding aft
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kdive.formats.guid import guid_text
+from kdive.record import Record
 
 if TYPE_CHECKING:
     from kdive.formats.buffer import Buffer
@@ -19,8 +19,7 @@ _BLOCK_HEADER_SIZE = 0x20
 _MAX_BLOCKS = 1024
 
 
-@dataclass(frozen=True, slots=True)
-class SecondaryData:
+class SecondaryData(Record, frozen=True):
     """One block: its GUID in registry form (upper case, no braces), file offset and size in bytes."""
 
     guid: str

@@ -7,12 +7,12 @@ are from the start of the file; zero means "not written".
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from kdive.errors import FormatError
 from kdive.formats.kernel_dump.header import HEADER_SIZE
+from kdive.record import Record, field
 
 if TYPE_CHECKING:
     from kdive.formats.buffer import Buffer
@@ -27,8 +27,7 @@ _OVERFLOWED = 0x100
 _OPTIONS_UNSET = 0xFFFFFFFF
 
 
-@dataclass(frozen=True, slots=True)
-class TriageDriver:
+class TriageDriver(Record, frozen=True):
     """A loaded driver as the triage dump lists it.
 
     Attributes:
@@ -48,8 +47,7 @@ class TriageDriver:
     entry_point: int
 
 
-@dataclass(frozen=True, slots=True)
-class UnloadedDriver:
+class UnloadedDriver(Record, frozen=True):
     """A driver that was unloaded: its name (cut to 12 characters by the kernel), start and end address."""
 
     name: str
@@ -57,8 +55,7 @@ class UnloadedDriver:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class Fragment:
+class Fragment(Record, frozen=True):
     """A piece of virtual memory: ``address``, and where its bytes lie in the file."""
 
     address: int
@@ -67,8 +64,7 @@ class Fragment:
     origin: str
 
 
-@dataclass(frozen=True)
-class TriageBlock:
+class TriageBlock(Record, frozen=True, dict=True):
     """The decoded triage block.
 
     Attributes:
@@ -229,7 +225,7 @@ def parse_triage(buffer: Buffer) -> TriageBlock:
         tail = (buffer.u64(HEADER_SIZE + 0x60), *(buffer.u32(HEADER_SIZE + 0x68 + 4 * index) for index in range(6)))
     if tail[6] > _MAX_BLOCKS:
         raise FormatError(f"the triage block lists {tail[6]} data blocks", offset=HEADER_SIZE + 0x7C)
-    names = [member.name for member in fields(TriageBlock)][1:-1]
+    names = TriageBlock.__struct_fields__[1:-1]
     numbers: dict[str, Any] = dict(zip(names, (*values, top, *tail), strict=True))
     block = TriageBlock(buffer, **numbers)
     if block.size_of_dump > len(buffer):

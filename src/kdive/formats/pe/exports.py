@@ -6,10 +6,10 @@ Format facts: Microsoft's "PE Format" specification, "The .edata Section".
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kdive.formats.pe.image import DIRECTORY_EXPORT
+from kdive.record import Record
 
 if TYPE_CHECKING:
     from kdive.formats.pe.image import PeImage
@@ -21,8 +21,7 @@ _MAX_NAME = 4096
 _NAME_WINDOW = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class Export:
+class Export(Record, frozen=True):
     """One exported entry.
 
     Attributes:
@@ -38,8 +37,7 @@ class Export:
     forwarder: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ExportTable:
+class ExportTable(Record, frozen=True):
     """The export directory: the image's own name and its exports in order of their ordinals."""
 
     module: str

@@ -6,13 +6,13 @@ Format facts: ``winnt.h`` and Microsoft's "PE Format" specification.
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from kdive.errors import FormatError
 from kdive.formats.buffer import Buffer
 from kdive.formats.guid import guid_hex
+from kdive.record import Record
 
 if TYPE_CHECKING:
     import mmap
@@ -36,8 +36,7 @@ _MAX_SECTIONS = 96
 _DEBUG_TYPE_CODEVIEW = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(Record, frozen=True):
     """A section header: where it lies in the image and in the file."""
 
     name: str
@@ -48,8 +47,7 @@ class Section:
     characteristics: int
 
 
-@dataclass(frozen=True, slots=True)
-class PdbIdentity:
+class PdbIdentity(Record, frozen=True):
     """Which PDB belongs to an image: the CodeView ``RSDS`` record.
 
     Attributes:

@@ -7,10 +7,10 @@ in the Windows SDK documentation.
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kdive.formats.pe.image import DIRECTORY_RESOURCE
+from kdive.record import Record, field
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,8 +30,7 @@ _MAX_RESOURCE = 1 << 16
 _MAX_STRINGS = 256
 
 
-@dataclass(frozen=True, slots=True)
-class VersionInfo:
+class VersionInfo(Record, frozen=True):
     """What the version resource says.
 
     Attributes:
@@ -78,8 +77,7 @@ def _child(image: PeImage, root: int, offset: int, wanted: int | None) -> int | 
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class _Node:
+class _Node(Record, frozen=True):
     key: str
     value: bytes
     is_text: bool
