@@ -18,6 +18,7 @@ from kdive.session.session import Session, SessionOptions
 from kdive.symbols.isf import open_isf
 from kdive.targets.dump import open_dump
 from tests.data import need
+from tests.fuzz.limits import bounded
 from tests.fuzz.mutate import mutate, rounds
 
 if TYPE_CHECKING:
@@ -69,7 +70,8 @@ def test_mutated_dumps_raise_only_our_errors(tmp_path: Path) -> None:
     for seed in range(rounds(500)):
         data = originals[seed % len(originals)]
         place.write_bytes(mutate(data, seed, min(len(data), 0x4000)))
-        exercise(place, tmp_path / "cache")
+        with bounded(f"input {seed}"):
+            exercise(place, tmp_path / "cache")
 
 
 @pytest.mark.timeout(900)
@@ -79,13 +81,16 @@ def test_real_dumps_cut_at_random_places_open_as_far_as_they_go(name: str, tmp_p
     chance = random.Random(name)
     place = tmp_path / "a.dmp"
     for _ in range(100):
-        place.write_bytes(data[: chance.randrange(len(data))])
-        exercise(place, tmp_path / "cache")
+        size = chance.randrange(len(data))
+        place.write_bytes(data[:size])
+        with bounded(f"{name} cut at {size:#x}"):
+            exercise(place, tmp_path / "cache")
 
 
 @pytest.mark.parametrize("name", ["CRITICAL_PROCESS_DIED", "IRQL_32bit", "MEMORY_MANAGEMENT", "ACCESS_VIOLATION"])
 def test_hand_made_headers_open_or_say_why_not(name: str, tmp_path: Path) -> None:
-    exercise(need(f"negative/{name}.dmp"), tmp_path)
+    with bounded(name):
+        exercise(need(f"negative/{name}.dmp"), tmp_path)
 
 
 def test_mutated_isf_files_raise_only_our_errors(tmp_path: Path) -> None:
@@ -93,7 +98,7 @@ def test_mutated_isf_files_raise_only_our_errors(tmp_path: Path) -> None:
     place = tmp_path / "a.json"
     for seed in range(rounds(30)):
         place.write_bytes(mutate(data, seed, len(data)))
-        with contextlib.suppress(KdiveError):
+        with bounded(f"input {seed}"), contextlib.suppress(KdiveError):
             symbols = open_isf(place)
             symbols.lookup("KeBugCheckEx")
             symbols.nearest(0x1030)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 
 from kdive.errors import KdiveError
@@ -10,6 +12,7 @@ from kdive.formats.pe.resources import version_info
 from kdive.symbols.exports import ExportSymbols
 from tests.data import need
 from tests.formats.pe.build import SECTION_RVA, exports, image
+from tests.fuzz.limits import bounded
 from tests.fuzz.mutate import mutate, rounds
 
 
@@ -31,17 +34,13 @@ def small() -> bytes:
 def test_damaged_small_images_raise_only_our_errors() -> None:
     whole = small()
     for seed in range(rounds(250)):
-        try:
+        with bounded(f"input {seed}"), contextlib.suppress(KdiveError):
             exercise(mutate(whole, seed, hot=0x700), mapped=seed % 4 == 0)
-        except KdiveError:
-            continue
 
 
 @pytest.mark.parametrize("relative", ["symbols/pairs/ksi-amd64/ksi.dll", "symbols/pairs/seh-x64/xframe_eh_dll.dll"])
 def test_damaged_images_raise_only_our_errors(relative: str) -> None:
     whole = need(relative).read_bytes()
     for seed in range(rounds(125)):
-        try:
+        with bounded(f"input {seed}"), contextlib.suppress(KdiveError):
             exercise(mutate(whole, seed, hot=0x400), mapped=seed % 4 == 0)
-        except KdiveError:
-            continue

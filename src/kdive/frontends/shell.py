@@ -5,7 +5,6 @@ Everything here runs on the owner thread.
 
 from __future__ import annotations
 
-import logging
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kdive.session.session import Session
-
-_LOG = logging.getLogger("kdive")
 
 
 class Shell:
@@ -51,8 +48,10 @@ class Shell:
             outcome = self.dispatcher.run(line)
         except BrokenPipeError:
             raise
-        except Exception as error:  # one bad command must not end the session  # noqa: BLE001
-            _LOG.debug("internal error in %r", line, exc_info=True)
+        except Exception as error:  # one bad command must not end the session
+            import logging
+
+            logging.getLogger("kdive").debug("internal error in %r", line, exc_info=True)
             outcome = Outcome(failed=line, error=internal_error(error))
         if outcome.error is not None:
             from kdive.render.console import error_text

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from enum import StrEnum
 from functools import lru_cache
-from importlib import resources
 from typing import TYPE_CHECKING
 
+from kdive.nt.tables import table_text
 from kdive.record import Record
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def _four(text: str) -> tuple[str, str, str, str]:
 
 
 def _lines(name: str) -> list[list[str]]:
-    text = resources.files("kdive.nt").joinpath("data", name).read_text("utf-8")
+    text = table_text(name)
     return [line.split("\t") for line in text.splitlines()]
 
 

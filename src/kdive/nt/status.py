@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from importlib import resources
 from typing import TYPE_CHECKING, Literal
+
+from kdive.nt.tables import table_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -72,7 +73,7 @@ Table = Literal["ntstatus", "win32", "hresult"]
 @lru_cache(maxsize=3)
 def names(table: Table) -> Mapping[int, str]:
     """Return one table of names, read when first asked for."""
-    text = resources.files("kdive.nt").joinpath("data", f"{table}.tsv").read_text("utf-8")
+    text = table_text(f"{table}.tsv")
     pairs = (line.split("\t") for line in text.splitlines())
     return {int(number, 16): name for number, name in pairs}
 
