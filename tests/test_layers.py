@@ -9,7 +9,7 @@ SOURCE = Path(__file__).resolve().parent.parent / "src" / "kdive"
 
 # Ground first, front ends last. Packages in one tuple share a level.
 LEVELS: tuple[tuple[str, ...], ...] = (
-    ("version", "errors", "cancel", "addr", "directories", "options", "record"),
+    ("version", "errors", "cancel", "addr", "directories", "options", "record", "atomic"),
     ("wire", "formats", "arch"),
     ("memory",),
     ("targets", "symbols"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.server
 import os
 import socket
+import struct
 import threading
 import time
 from typing import TYPE_CHECKING
@@ -16,13 +17,32 @@ from kdive.errors import CancelledError
 from kdive.symbols.fetch import NEGATIVE_LIFE, Fetcher
 from kdive.symbols.store import SymbolStore
 from kdive.symbols.wanted import WantedFile
+from tests.formats.pdb.build import GUID, msf
+from tests.symbols.cabinet import cabinet
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-BODY = bytes(range(256)) * 1000
+INFO = struct.pack("<III", 20000404, 0, 1) + GUID.bytes_le + struct.pack("<IIIIII", 0, 0, 0, 0, 0, 0)
+BODY = msf([b"", INFO, b"", b"", bytes(range(256)) * 1000])
+KEY = f"{GUID.hex.upper()}1"
 BOUND = 30.0
+
+
+class Files:
+    """Two-tier store, compressed files and pointers, by path."""
+
+    def __init__(self) -> None:
+        self.content: dict[str, bytes] = {
+            f"/symbols/packed.pdb/{KEY}/packed.pd_": cabinet("packed.pdb", BODY),
+            f"/symbols/spoilt.pdb/{KEY}/spoilt.pd_": cabinet("spoilt.pdb", BODY)[:-100],
+            f"/symbols/away.pdb/{KEY}/file.ptr": rb"PATH:\\server\share\away.pdb",
+            f"/symbols/other.pdb/{KEY[:-2]}AA/other.pdb": BODY,
+            f"/symbols/page.pdb/{KEY}/page.pdb": b"<html>Sign in</html>",
+            f"/tiers/de/deep.pdb/{KEY}/deep.pdb": BODY,
+            "/tiers/index2.txt": b"",
+        }
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -33,7 +53,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         assert isinstance(server, Server)
         server.asked.append(self.path)
         name = self.path.rsplit("/", 1)[-1]
-        if name.startswith("missing"):
+        if self.path in server.files.content:
+            self._send(server.files.content[self.path])
+            return
+        if self.path.startswith("/tiers") or not name.startswith(("good", "broken", "hanging", "lying", "cut")):
             self.send_error(404)
             return
         if name.startswith("broken"):
@@ -48,6 +71,18 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(BODY[: len(BODY) // 2] if name.startswith("cut") else BODY)
 
+    def do_HEAD(self) -> None:
+        server = self.server
+        assert isinstance(server, Server)
+        self.send_response(200 if self.path in server.files.content else 404)
+        self.end_headers()
+
+    def _send(self, body: bytes) -> None:
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
     def log_message(self, *_: object) -> None:
         """Keep quiet."""
 
@@ -58,11 +93,16 @@ class Server(http.server.ThreadingHTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
         self.asked: list[str] = []
+        self.files = Files()
         self.released = threading.Event()
 
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.server_address[1]}/symbols"
+
+    @property
+    def two_tier_url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}/tiers"
 
 
 @pytest.fixture
@@ -78,7 +118,7 @@ def server() -> Iterator[Server]:
 
 
 def fetch(fetcher: Fetcher, server: str, name: str, cache: Path) -> Path:
-    wanted = WantedFile(name, "KEY1")
+    wanted = WantedFile(name, KEY)
     fetcher.request(server, wanted, cache)
     assert fetcher.wait(BOUND)
     return cache / wanted.relative
@@ -88,7 +128,7 @@ def test_a_file_lands_in_the_cache_whole(server: Server, tmp_path: Path) -> None
     fetcher = Fetcher(tmp_path / "missing")
     place = fetch(fetcher, server.url, "good.pdb", tmp_path / "cache")
     assert place.read_bytes() == BODY
-    assert server.asked == ["/symbols/good.pdb/KEY1/good.pdb"]
+    assert server.asked == [f"/symbols/good.pdb/{KEY}/good.pdb"]
     assert fetcher.arrived == 1
     assert [path.name for path in place.parent.iterdir()] == ["good.pdb"]
 
@@ -104,12 +144,12 @@ def test_what_a_server_lacks_is_remembered_for_a_day(server: Server, tmp_path: P
     negative = tmp_path / "missing"
     fetch(Fetcher(negative), server.url, "missing.pdb", tmp_path / "cache")
     fetch(Fetcher(negative), server.url, "missing.pdb", tmp_path / "cache")
-    assert len(server.asked) == 1
+    assert len(server.asked) == 3
     (marker,) = negative.iterdir()
     past = time.time() - NEGATIVE_LIFE - 1
     os.utime(marker, (past, past))
     fetch(Fetcher(negative), server.url, "missing.pdb", tmp_path / "cache")
-    assert len(server.asked) == 2
+    assert len(server.asked) == 6
 
 
 @pytest.mark.parametrize(("name", "part"), [("cut.pdb", ""), ("lying.pdb", ""), ("broken.pdb", "HTTP 500")])
@@ -160,3 +200,45 @@ def test_retry_asks_again_for_what_failed(server: Server, tmp_path: Path) -> Non
     fetcher.retry()
     fetch(fetcher, server.url, "broken.pdb", tmp_path / "cache")
     assert len(server.asked) == 2
+
+
+def test_a_compressed_file_is_expanded_on_its_way(server: Server, tmp_path: Path) -> None:
+    fetcher = Fetcher(tmp_path / "missing")
+    place = fetch(fetcher, server.url, "packed.pdb", tmp_path / "cache")
+    assert place.read_bytes() == BODY
+    assert [path.name for path in place.parent.iterdir()] == ["packed.pdb"]
+
+
+def test_stores_of_two_tiers_are_asked_where_they_keep_the_file(server: Server, tmp_path: Path) -> None:
+    fetcher = Fetcher(tmp_path / "missing")
+    assert fetch(fetcher, server.two_tier_url, "deep.pdb", tmp_path / "cache").read_bytes() == BODY
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "part"),
+    [
+        ("page.pdb", KEY, "neither a PDB nor a PE image, so it was not kept"),
+        ("other.pdb", f"{KEY[:-2]}AA", f"is {KEY}, wanted was {KEY[:-2]}AA"),
+        ("away.pdb", KEY, r"points elsewhere: PATH:\\server\share\away.pdb"),
+        ("spoilt.pdb", KEY, "cannot expand"),
+    ],
+)
+def test_what_is_not_the_file_is_not_kept(name: str, key: str, part: str, server: Server, tmp_path: Path) -> None:
+    fetcher = Fetcher(tmp_path / "missing")
+    fetcher.request(server.url, WantedFile(name, key), tmp_path / "cache")
+    assert fetcher.wait(BOUND)
+    assert part in fetcher.messages[-1]
+    assert [path for path in (tmp_path / "cache").rglob("*") if path.is_file()] == []
+    assert not (tmp_path / "missing").exists()
+
+
+def test_stopping_gives_up_what_waits_and_serves_later_requests(server: Server, tmp_path: Path) -> None:
+    fetcher = Fetcher(tmp_path / "missing")
+    fetcher.request(server.url, WantedFile("hanging.pdb", KEY), tmp_path / "cache")
+    fetcher.request(server.url, WantedFile("good.pdb", KEY), tmp_path / "cache")
+    fetcher.stop()
+    server.released.set()
+    assert fetcher.wait(BOUND)
+    assert not (tmp_path / "cache" / "good.pdb" / KEY / "good.pdb").exists()
+    fetcher.retry()
+    assert fetch(fetcher, server.url, "good.pdb", tmp_path / "cache").exists()

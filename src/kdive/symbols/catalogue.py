@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import re
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
 
+from kdive.atomic import replacing
 from kdive.errors import FormatError
 from kdive.record import Record
 from kdive.symbols.isf import decompress_isf
@@ -164,9 +163,5 @@ class IsfCatalogue:
     def _save(self, known: dict[str, Any]) -> None:
         if self._cache is None:
             return
-        with contextlib.suppress(OSError):
-            self._cache.parent.mkdir(parents=True, exist_ok=True)
-            handle, temporary = tempfile.mkstemp(dir=self._cache.parent, prefix=".catalogue-")
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                json.dump({"version": _VERSION, "entries": known}, file)
-            Path(temporary).replace(self._cache)
+        with contextlib.suppress(OSError), replacing(self._cache) as file:
+            file.write(json.dumps({"version": _VERSION, "entries": known}).encode())

@@ -235,7 +235,7 @@ class SymbolEngine:
             return None
         from kdive.symbols.pdb import PdbSymbols
 
-        for path in self.store.find(WantedFile(identity.file_name, identity.key)):
+        for path in self.store.find(WantedFile(identity.file_name, identity.key), state.problems):
             try:
                 symbols = PdbSymbols.open(path)
             except KdiveError as error:

@@ -8,25 +8,23 @@ call :meth:`Fetcher.wait`.
 from __future__ import annotations
 
 import contextlib
-import os
 import queue
-import tempfile
 import threading
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from kdive.errors import KdiveError
 from kdive.record import Record
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from kdive.cancel import CancelToken
+    from kdive.symbols.download import Download, Transfer
     from kdive.symbols.wanted import WantedFile
 
 CONNECT_DEADLINE = 3.0
-READ_DEADLINE = 15.0
 NEGATIVE_LIFE = 24 * 3600.0
-_MAX_FILE = 2 << 30
 _MAX_FAILURES = 2
 
 
@@ -57,6 +55,9 @@ class Fetcher:
         self._idle = threading.Condition()
         self._thread: threading.Thread | None = None
         self._failures: dict[str, int] = {}
+        self._two_tier: dict[str, bool] = {}
+        self._current: Download | None = None
+        self._stopping = False
         self.messages: list[str] = []
         """What happened to requests, one line each, for ``!sym noisy`` and ``.reload``."""
         self.arrived = 0
@@ -80,6 +81,17 @@ class Fetcher:
         with self._idle:
             self._seen.clear()
             self._failures.clear()
+
+    def stop(self) -> None:
+        """Give up what is running and waiting; nothing half fetched stays. Later requests are served again."""
+        with self._idle:
+            self._stopping = bool(self._pending)
+
+    @property
+    def transfer(self) -> Transfer | None:
+        """The download that is running, with how far it has come."""
+        current = self._current
+        return None if current is None else current.transfer
 
     @property
     def pending(self) -> int:
@@ -120,12 +132,13 @@ class Fetcher:
         while True:
             request = self._queue.get()
             try:
-                message = self._fetch(request)
+                message = f"{request.url}: stopped" if self._stopping else self._fetch(request)
             except Exception as error:  # noqa: BLE001 (a failed download is a message, whatever raised it)
                 message = f"{request.url}: {error}"
             with self._idle:
                 self.messages.append(message)
                 self._pending -= 1
+                self._stopping = self._stopping and bool(self._pending)
                 self._idle.notify_all()
 
     def _fetch(self, request: _Request) -> str:
@@ -147,41 +160,28 @@ class Fetcher:
 
     def _download(self, request: _Request) -> str:
         # Imported only once a server has answered: where there is no network, nothing is paid for it.
-        import urllib.error
-        import urllib.request
+        from kdive.symbols.download import Download, NotOnServerError
 
-        query = urllib.request.Request(request.url, headers={"User-Agent": "Microsoft-Symbol-Server/10.0"})
+        download = Download(request.server, request.wanted, request.cache, lambda: self._stopping)
+        self._current = download
         try:
-            with urllib.request.urlopen(query, timeout=READ_DEADLINE) as answer:
-                return self._store(request, answer)
-        except urllib.error.HTTPError as error:
-            if error.code in (404, 410):
-                with contextlib.suppress(OSError):
-                    self._negative.mkdir(parents=True, exist_ok=True)
-                    self._marker(request).touch()
-                return f"{request.url}: not on the server"
-            return f"{request.url}: HTTP {error.code}"
-
-    def _store(self, request: _Request, answer: Any) -> str:
-        read = answer.read
-        length = answer.headers.get("Content-Length")
-        target = request.cache / request.wanted.name / request.wanted.key / request.wanted.name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=".download-")
-        total = 0
-        try:
-            with os.fdopen(handle, "wb") as file:
-                while chunk := read(1 << 18):
-                    total += len(chunk)
-                    if total > _MAX_FILE:
-                        return f"{request.url}: larger than {_MAX_FILE >> 30} GiB, given up"
-                    file.write(chunk)
-            if length is not None and total != int(length):
-                return f"{request.url}: cut short, {total} of {length} bytes"
-            os.replace(temporary, target)  # noqa: PTH105 - atomic
-        finally:
+            message = download.run(two_tier=lambda: self._is_two_tier(request.server))
+        except NotOnServerError as error:
             with contextlib.suppress(OSError):
-                os.unlink(temporary)  # noqa: PTH108
+                self._negative.mkdir(parents=True, exist_ok=True)
+                self._marker(request).touch()
+            return str(error)
+        except KdiveError as error:
+            return f"{error.what}; {error.hint}" if error.hint else error.what
+        finally:
+            self._current = None
         with self._idle:
             self.arrived += 1
-        return f"{request.url}: {total} bytes"
+        return message
+
+    def _is_two_tier(self, server: str) -> bool:
+        from kdive.symbols.download import has_index2
+
+        if server not in self._two_tier:
+            self._two_tier[server] = has_index2(server)
+        return self._two_tier[server]

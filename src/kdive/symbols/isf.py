@@ -10,20 +10,18 @@ Format facts: the Volatility 3 symbol schema (``schemas/schema-6.2.0.json``).
 from __future__ import annotations
 
 import array
-import contextlib
 import json
 import mmap
-import os
 import re
 import struct
 import sys
-import tempfile
 import zlib
 from bisect import bisect_left, bisect_right
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from kdive.atomic import replacing
 from kdive.errors import FormatError, SymbolNotFoundError
 from kdive.symbols.interface import ModuleSymbols, Symbol, wildcard
 from kdive.symbols.types import (
@@ -445,16 +443,8 @@ def _open_index(place: Path, source: str, path: str) -> IsfSymbols | None:
 
 def _store(place: Path, data: bytes) -> bool:
     try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=place.parent, prefix=".isfx-")
-    except OSError:
-        return False
-    try:
-        with os.fdopen(handle, "wb") as file:
+        with replacing(place) as file:
             file.write(data)
-        Path(temporary).replace(place)
     except OSError:
-        with contextlib.suppress(OSError):
-            Path(temporary).unlink()
         return False
     return True
