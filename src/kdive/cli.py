@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from kdive.errors import KdiveError
     from kdive.frontends.opening import OpenRequest, SymbolRequest
     from kdive.frontends.shell import Shell
+    from kdive.options import Where
 
 EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_INTERRUPTED = 0, 1, 2, 130
 
@@ -44,22 +45,37 @@ def _silence_stdout() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _parser(where: str) -> argparse.ArgumentParser:
+DESCRIPTIONS = {
+    "debug": "A Windows kernel debugger that speaks WinDbg's command language.",
+    "mcp": "Serve the debugger to MCP clients on standard input and output.",
+    "symbols": "Look after symbol files: list, check, fetch, import.",
+}
+SUBCOMMANDS = ("mcp", "symbols")
+
+
+def _parser(where: Where) -> argparse.ArgumentParser:
     import argparse
 
     from kdive.options import options_for
 
     parser = argparse.ArgumentParser(
-        prog="kdive" if where == "debug" else "kdive mcp",
-        description="A Windows kernel debugger that speaks WinDbg's command language."
+        prog="kdive" if where == "debug" else f"kdive {where}",
+        description=DESCRIPTIONS[where],
+        epilog="Subcommands: " + ", ".join(f"kdive {name}" for name in SUBCOMMANDS) + "; each has --help."
         if where == "debug"
-        else "Serve the debugger to MCP clients on standard input and output.",
-        epilog="Subcommands: kdive mcp serves MCP clients (kdive mcp --help)." if where == "debug" else None,
+        else None,
         allow_abbrev=False,
     )
     if where == "debug":
         parser.add_argument("file", nargs="?", metavar="FILE", help="a dump file, as with --dump")
-    for option in options_for("debug" if where == "debug" else "mcp"):
+    if where == "symbols":
+        from kdive.frontends.symbolstore import VERBS
+
+        parser.add_argument(
+            "verb", choices=VERBS, help="; ".join(f"{verb}: {meaning}" for verb, meaning in VERBS.items())
+        )
+        parser.add_argument("names", nargs="*", metavar="NAME", help="a dump, an image, a PDB, or NAME/KEY")
+    for option in options_for(where):
         keywords: dict[str, Any] = {"dest": option.name, "help": option.description.replace("%", "%%")}
         if option.kind == "flag":
             keywords["action"] = "store_true"
@@ -91,7 +107,7 @@ def _symbols(values: argparse.Namespace) -> SymbolRequest:
         tuple(values.sympath_append or ()),
         tuple(values.pdb_server or ()),
         tuple(values.isf or ()),
-        tuple(values.srcpath or ()),
+        tuple(getattr(values, "srcpath", None) or ()),
         bool(values.offline),
     )
 
@@ -109,18 +125,20 @@ def _request(values: argparse.Namespace, symbols: SymbolRequest) -> OpenRequest 
 
 
 def _main(arguments: list[str]) -> int:
-    serve = bool(arguments) and arguments[0] == "mcp"
-    parser = _parser("mcp" if serve else "debug")
+    where: Any = arguments[0] if arguments and arguments[0] in SUBCOMMANDS else "debug"
+    parser = _parser(where)
     try:
-        values = parser.parse_args(arguments[1:] if serve else arguments)
+        values = parser.parse_args(arguments if where == "debug" else arguments[1:])
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else EXIT_USAGE
     if values.version:
         return main(["--version"])
     _fill_in(values)
     symbols = _symbols(values)
+    if where == "symbols":
+        return _keep_symbols(values, symbols)
     request = _request(values, symbols)
-    if serve:
+    if where == "mcp":
         from kdive.frontends.mcp.server import serve_stdio
 
         return serve_stdio(request, symbols)
@@ -129,6 +147,30 @@ def _main(arguments: list[str]) -> int:
         sys.stderr.write("kdive: name a dump file: kdive MEMORY.DMP\n")
         return EXIT_USAGE
     return _debug(values, request)
+
+
+def _keep_symbols(values: argparse.Namespace, symbols: SymbolRequest) -> int:
+    from kdive.errors import KdiveError, UsageError
+    from kdive.frontends.symbolstore import StoreKeeper
+    from kdive.render.json import dumps
+
+    keeper = StoreKeeper(symbols, lambda text, data: _print(dumps(data) if values.json_lines else text))
+    try:
+        if values.verb == "list":
+            return keeper.list()
+        if not values.names:
+            raise UsageError(f"{values.verb} needs names", hint=f"kdive symbols {values.verb} MEMORY.DMP")
+        if values.verb == "check":
+            return keeper.check(values.names)
+        if values.verb == "fetch":
+            return keeper.fetch(values.names)
+        return keeper.import_(values.names, values.to)
+    except UsageError as error:
+        _fail(error)
+        return EXIT_USAGE
+    except KdiveError as error:
+        _fail(error)
+        return EXIT_FAILED
 
 
 def _fail(error: KdiveError) -> None:

@@ -7,7 +7,7 @@ from typing import Literal
 
 from kdive.record import Record
 
-Where = Literal["debug", "mcp", "both"]
+Where = Literal["debug", "mcp", "symbols", "both", "all"]
 Kind = Literal["text", "list", "flag"]
 
 
@@ -23,7 +23,7 @@ class Option(Record, frozen=True):
         environment: Variable that stands in when the option is not given, empty if there is none.
         choices: The values that are allowed; empty if any is.
         default: The default in words, for help and the manual.
-        where: Which command lines take it.
+        where: Which command lines take it; ``both`` means debug and mcp, ``all`` means ``kdive symbols`` too.
     """
 
     name: str
@@ -60,7 +60,7 @@ BACKENDS = ("kd", "kdnet", "gdb", "memory", "dump")
 AVAILABLE_BACKENDS = ("dump",)
 
 OPTIONS: tuple[Option, ...] = (
-    Option("version", ("-V", "--version"), "show the version and leave", "flag"),
+    Option("version", ("-V", "--version"), "show the version and leave", "flag", where="all"),
     Option("dump", ("--dump",), "open a kernel dump file", metavar="FILE"),
     Option(
         "backend",
@@ -89,8 +89,10 @@ OPTIONS: tuple[Option, ...] = (
         metavar="COMMANDS",
         where="debug",
     ),
+    Option("to", ("--to",), "with import: the folder to copy to", metavar="FOLDER", where="symbols"),
     Option("batch", ("--batch",), "leave after the -c commands; status 1 if one failed", "flag", where="debug"),
     Option("json", ("--json",), "with --batch: one JSON object per command", "flag", where="debug"),
+    Option("json_lines", ("--json",), "one JSON object a line", "flag", where="symbols"),
     Option("plain_repl", ("--plain-repl",), "read lines without editing, completion or colour", "flag", where="debug"),
     Option(
         "sympath",
@@ -99,6 +101,7 @@ OPTIONS: tuple[Option, ...] = (
         metavar="PATH",
         environment="_NT_SYMBOL_PATH",
         default="the cache, then Microsoft's server",
+        where="all",
     ),
     Option(
         "sympath_append",
@@ -106,6 +109,7 @@ OPTIONS: tuple[Option, ...] = (
         "folder or path element to add to the symbol path; may be given several times",
         "list",
         metavar="PATH",
+        where="all",
     ),
     Option(
         "pdb_server",
@@ -113,6 +117,7 @@ OPTIONS: tuple[Option, ...] = (
         "symbol server to add to the symbol path; may be given several times",
         "list",
         metavar="URL",
+        where="all",
     ),
     Option(
         "isf",
@@ -121,6 +126,7 @@ OPTIONS: tuple[Option, ...] = (
         "list",
         metavar="FOLDER",
         environment="KDIVE_ISF",
+        where="all",
     ),
     Option(
         "srcpath",
@@ -130,11 +136,12 @@ OPTIONS: tuple[Option, ...] = (
         metavar="ROOT",
         environment="KDIVE_SRCPATH",
     ),
-    Option("offline", ("--offline",), "never use the network", "flag", environment="KDIVE_OFFLINE"),
+    Option("offline", ("--offline",), "never use the network", "flag", environment="KDIVE_OFFLINE", where="all"),
     Option("no_color", ("--no-color",), "no colour", "flag", environment="NO_COLOR", where="debug"),
 )
 
 
 def options_for(where: Where) -> list[Option]:
     """The options of a command line."""
-    return [option for option in OPTIONS if option.where in (where, "both")]
+    wider = ("all",) if where == "symbols" else ("both", "all")
+    return [option for option in OPTIONS if option.where in (where, *wider)]

@@ -117,7 +117,7 @@ def _show_path(context: CommandContext) -> SymbolPath:
         session.store.path,
         [str(source) for source in session.store.sources],
         session.fetcher is None,
-        [str(directory) for directory in session.options.isf_directories],
+        [str(directory) for directory in session.options.effective_isf_directories],
     )
 
 

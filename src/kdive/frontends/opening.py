@@ -10,7 +10,7 @@ from kdive.options import AVAILABLE_BACKENDS, BACKENDS
 from kdive.record import Record
 
 if TYPE_CHECKING:
-    from kdive.session.session import Session
+    from kdive.session.session import Session, SessionOptions
 
 
 class SymbolRequest(Record, frozen=True):
@@ -31,6 +31,26 @@ class SymbolRequest(Record, frozen=True):
     isf: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
     offline: bool = False
+
+    def options(self) -> SessionOptions:
+        """The session options that say the same."""
+        from kdive.session.session import SessionOptions
+
+        options = SessionOptions(
+            symbol_path=self.path,
+            isf_directories=tuple(Path(folder).expanduser() for folder in self.isf),
+            offline=self.offline,
+            source_path=";".join(self.sources),
+        )
+        if not self.append and not self.servers:
+            return options
+        servers = [f"srv*{options.cache / 'symbols'}*{server}" for server in self.servers]
+        whole = ";".join(part for part in (options.effective_symbol_path, *self.append, *servers) if part)
+        return SessionOptions(whole, options.isf_directories, options.offline, options.source_path)
+
+    def without_network(self) -> SymbolRequest:
+        """The same places, offline."""
+        return SymbolRequest(self.path, self.append, self.servers, self.isf, self.sources, offline=True)
 
 
 class OpenRequest(Record, frozen=True):
@@ -79,7 +99,7 @@ def open_session(request: OpenRequest) -> Session:
         KdiveError: The target cannot be opened.
     """
     request.check()
-    from kdive.session.session import Session, SessionOptions
+    from kdive.session.session import Session
     from kdive.targets.dump import open_dump
 
     path = Path(request.connect or "").expanduser()
@@ -89,19 +109,8 @@ def open_session(request: OpenRequest) -> Session:
         target = open_dump(path)
     except OSError as error:
         raise TargetError(f"cannot open: {error.strerror or error}", where=str(path)) from error
-    symbols = request.symbols
-    options = SessionOptions(
-        symbol_path=symbols.path,
-        isf_directories=tuple(Path(folder).expanduser() for folder in symbols.isf),
-        offline=symbols.offline,
-        source_path=";".join(symbols.sources),
-    )
-    if symbols.append or symbols.servers:
-        servers = [f"srv*{options.cache / 'symbols'}*{server}" for server in symbols.servers]
-        whole = ";".join(part for part in (options.effective_symbol_path, *symbols.append, *servers) if part)
-        options = SessionOptions(whole, options.isf_directories, options.offline, options.source_path)
     try:
-        return Session(target, options)
+        return Session(target, request.symbols.options())
     except BaseException:
         target.close()
         raise

@@ -54,6 +54,17 @@ class SessionOptions(Record, frozen=True):
     cache: Path = field(default_factory=cache_directory)
 
     @property
+    def default_isf(self) -> Path:
+        """Folder for ISF files that is always looked into."""
+        return self.cache / "isf"
+
+    @property
+    def effective_isf_directories(self) -> list[Path]:
+        """The ISF folders that apply."""
+        default = [self.default_isf] if self.default_isf.is_dir() else []
+        return [*self.isf_directories, *default]
+
+    @property
     def effective_symbol_path(self) -> str:
         """The symbol path that applies."""
         if self.symbol_path is not None:
@@ -85,7 +96,7 @@ class Session:
         self.fetcher = self._make_fetcher()
         cache = self.options.cache
         self.store = SymbolStore(self.options.effective_symbol_path, cache / "symbols", self.fetcher)
-        catalogue = IsfCatalogue(list(self.options.isf_directories), cache / "isf-catalogue.json")
+        catalogue = IsfCatalogue(self.options.effective_isf_directories, cache / "isf-catalogue.json")
         self.engine = SymbolEngine(target.memory, self.store, catalogue, cache / "indexes")
         dump = target.dump if isinstance(target, DumpTarget) else None
         self.kernel = Kernel(

@@ -65,7 +65,8 @@ def isf_files(directory: Path) -> Iterator[Path]:
         yield from sorted(directory.rglob(f"*{suffix}"))
 
 
-def _inspect(path: Path) -> IsfEntry | None:
+def inspect(path: Path) -> IsfEntry | None:
+    """Look into a file; None if it is no ISF file of a PDB."""
     try:
         text = decompress_isf(path)
     except (FormatError, OSError):
@@ -142,7 +143,7 @@ class IsfCatalogue:
                     status = path.stat()
                     key = f"{path.resolve()}|{status.st_size}|{status.st_mtime_ns}"
                     if key not in known:
-                        entry = _inspect(path)
+                        entry = inspect(path)
                         known[key] = None if entry is None else structs.asdict(entry)
                         fresh = True
                     if known[key] is not None:
