@@ -111,6 +111,12 @@ GOLDEN_LINES = {
     " dt nt!_UNICODE_STRING poi(nt!PsLoadedModuleList)+58; ?? sizeof(nt!_EPROCESS)",
     "expressions": "? 1+2; ? poi(rsp); ?? @$proc->UniqueProcessId; .formats 0n65; n 10; ? 10; n 16;"
     " set $here rip; ? $here",
+    "dx": "dx @$curprocess; dx -r2 @$curprocess.Threads; dx @$curprocess.KernelObject; dx @$curstack.Frames,2;"
+    " dx -g @$cursession.Processes.Select(p => new { Name = p.Name, Id = p.Id });"
+    ' dx @$cursession.Processes.Where(p => p.Name.Contains("exe")).Count();'
+    " dx ((nt!_EPROCESS*)@$proc)->ImageFileName,3; dx @$curprocess.Threads.First().KernelObject.Tcb.State;"
+    ' dx Debugger.Utility.Collections.FromListEntry(&nt!PsActiveProcessHead, "nt!_EPROCESS", "ActiveProcessLinks")'
+    ".Select(p => p.UniqueProcessId),d; dx @$cursession.Processes[0n2000].Modules; dx @$curthread",
     "control": '.echo hello; .printf "%p %y\\n", rip, rip; .for (r $t0=0; @$t0<2; r $t0=@$t0+1) { .echo pass };'
     "\nas say .echo\nal; say it; ad say; al; .foreach (x {.echo a b}) { .echo <${x}> }; j 1 .echo yes ; .echo no",
     "iteration": '!for_each_module ".echo @#ModuleName @#Base"; !for_each_process ".echo @#Process";'

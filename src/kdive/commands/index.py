@@ -21,6 +21,7 @@ MODULES: dict[str, tuple[str, ...]] = {
         "al",
         "ad",
     ),
+    "dx": ("dx",),
     "expressions": ("?", "??", ".formats", "n", "set", "unset", "vars"),
     "help": ("help", ".hh", "q", "qd"),
     "iteration": ("!for_each_module", "!for_each_process", "!for_each_thread", "!list"),

@@ -19,6 +19,7 @@ from kdive.formats.buffer import Buffer
 from kdive.formats.kernel_dump.header import EXCEPTION_SIZE, ExceptionRecord, parse_exception
 from kdive.nt.status import describe_exception, status_name
 from kdive.session.crash import context_record, crash_exception, exception_context, trap_frame_context
+from kdive.session.frames import frame_place
 from kdive.targets.base import Capability
 
 if TYPE_CHECKING:
@@ -36,18 +37,8 @@ _AMD64_DEFAULT = (
 def frame_info(session: Session, index: int, frames: list[StackFrame], *, arguments: bool = False) -> FrameInfo:
     """Describe a walked frame with its symbol and source line."""
     frame = frames[index]
-    # A return address points behind its call, which may be the next function: look up the call itself.
-    after_call = frame.how != "context" and not frame.note.startswith("machine")
-    nearest = session.engine.nearest(frame.ip - 1 if after_call else frame.ip)
-    symbol, module, source = f"0x{frame.ip:016x}", None, None
-    if nearest is not None:
-        module = nearest.module.name
-        displacement = nearest.displacement + (1 if after_call else 0)
-        symbol = f"{nearest.name}+{displacement:#x}" if displacement else nearest.name
-        state = session.engine.state_at(frame.ip)
-        if state is not None and state.symbols is not None:
-            line = state.symbols.line(frame.ip - module_base(session, frame.ip) - (1 if after_call else 0))
-            source = f"{line.file} @ {line.line}" if line is not None else None
+    place = frame_place(session, frame)
+    source = f"{place.source.file} @ {place.source.line}" if place.source is not None else None
     slots: tuple[int | None, ...] = ()
     if arguments and frame.context.machine == "amd64":
         # The caller leaves room for four register arguments above the return address: at the bottom of its own frame.
@@ -60,7 +51,7 @@ def frame_info(session: Session, index: int, frames: list[StackFrame], *, argume
     chained = frame.how == "chain"
     how = "scan" if chained else frame.how
     return FrameInfo(
-        index, frame.child_sp, following, frame.ip, symbol, module, source, how, frame.note, slots, chained
+        index, frame.child_sp, following, frame.ip, place.symbol, place.module, source, how, frame.note, slots, chained
     )
 
 

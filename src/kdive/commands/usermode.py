@@ -8,24 +8,20 @@ from kdive.commands.results.kernel import FactSheet
 from kdive.commands.results.modules import ModuleList, ModuleRow
 from kdive.commands.spec import Group, command
 from kdive.errors import CommandError, KdiveError
-from kdive.memory.paging import TranslatedMemory
-from kdive.symbols.views import Struct, walk_list
+from kdive.nt.user_modules import user_modules
+from kdive.symbols.views import Struct
 
 if TYPE_CHECKING:
     from kdive.commands.context import CommandContext
     from kdive.memory.interface import Memory
-
-_MAX_DLLS = 1000
 
 
 def user_memory(context: CommandContext) -> Memory:
     """Memory of the process in scope: a dump's default scope shows the address space that was current at the crash."""
     session = context.session
     process = session.process
-    if session.scope.memory is None and process is not None and session.dump is not None:
-        base = session.target.memory
-        if isinstance(base, TranslatedMemory):
-            return TranslatedMemory(base.physical, session.dump.page_tables(process.directory_table_base))
+    if session.scope.memory is None and process is not None:
+        return session.process_memory(process)
     return session.memory
 
 
@@ -146,19 +142,10 @@ def dlls(context: CommandContext, arguments: str) -> ModuleList:
     peb_view = _structure(context, "_PEB", _peb_address(context, ""))
     loader = _structure(context, "_PEB_LDR_DATA", peb_view["Ldr"])
     memory = user_memory(context)
-    entry_view = _structure(context, "_LDR_DATA_TABLE_ENTRY", 0)
-    link = entry_view.offset_of("InLoadOrderLinks")
+    entry = _structure(context, "_LDR_DATA_TABLE_ENTRY", 0).type
     rows: list[ModuleRow] = []
-    for address in walk_list(memory, loader.address_of("InLoadOrderModuleList"), _MAX_DLLS):
+    for module in user_modules(memory, loader, entry):
         context.cancel.check()
-        entry = Struct(memory, address - link, entry_view.type)
-        try:
-            base, size = entry["DllBase"], entry["SizeOfImage"]
-        except KdiveError:
-            break
-        if not base or (only is not None and not base <= only < base + size):
-            continue
-        name = entry.unicode_string("BaseDllName") or f"{base:x}"
-        path = entry.unicode_string("FullDllName")
-        rows.append(ModuleRow(name.rsplit(".", 1)[0], name, path, base, base + size, path or name))
+        if only is None or module.contains(only):
+            rows.append(ModuleRow(module.name, module.image_name, module.path, module.base, module.end, module.path))
     return ModuleList(rows)

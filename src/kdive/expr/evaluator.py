@@ -19,10 +19,14 @@ from kdive.expr.nodes import (
     Binary,
     Call,
     Cast,
+    Composite,
     Dialect,
     FieldOffset,
     Index,
+    Known,
+    Lambda,
     Member,
+    MethodCall,
     Name,
     Node,
     Number,
@@ -172,6 +176,10 @@ class Evaluator:
                 return Value(self._size(self._type(node.type), node.column), UINT64)
             case FieldOffset():
                 return self._field_offset(node)
+            case Known():
+                return node.value
+            case Lambda() | MethodCall() | Composite():
+                raise self._error("queries are not part of this syntax", node.column, "dx takes them")
             case Text():
                 raise self._error("a string is no number", node.column, "strings go to $scmp, $sicmp and $spat")
 

@@ -5,9 +5,12 @@ Every node knows the 0-based ``column`` of its operator or first character, for 
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from kdive.record import Record
+
+if TYPE_CHECKING:
+    from kdive.expr.values import Value
 
 Dialect = Literal["masm", "c++"]
 
@@ -147,6 +150,37 @@ class Switch(Record, frozen=True):
     column: int
 
 
+class Known(Record, frozen=True):
+    """A value that is known already, put where a node is expected."""
+
+    value: Value
+    column: int
+
+
+class Lambda(Record, frozen=True):
+    """``name => body``, an argument of a query method."""
+
+    parameter: str
+    body: Node
+    column: int
+
+
+class MethodCall(Record, frozen=True):
+    """``base.name(arguments)``, in queries only."""
+
+    base: Node
+    name: str
+    arguments: tuple[Node, ...]
+    column: int
+
+
+class Composite(Record, frozen=True):
+    """``new { name = value, … }``, in queries only."""
+
+    parts: tuple[tuple[str, Node], ...]
+    column: int
+
+
 Node = (
     Number
     | Text
@@ -163,4 +197,8 @@ Node = (
     | SizeOfType
     | FieldOffset
     | Switch
+    | Known
+    | Lambda
+    | MethodCall
+    | Composite
 )

@@ -415,11 +415,18 @@ class Parser:
                 index = self._expression()
                 self._expect("]")
                 node = Index(node, index, at)
+            elif (extended := self._extend(node, at)) is not None:
+                node = extended
             else:
                 return node
             count += 1
             if count > MAX_DEPTH:
                 raise self._lexer.error(f"too many member accesses in a row (limit {MAX_DEPTH})", at)
+
+    def _extend(self, node: Node, at: int) -> Node | None:
+        """Parse what a larger language lets follow an operand; None if nothing of that stands there."""
+        del node, at
+        return None
 
 
 def _indexable(node: Node) -> bool:

@@ -143,12 +143,15 @@ class Session:
     def set_process(self, process: Process | None) -> None:
         """Choose whose address space ``memory`` shows; None goes back to the default."""
         self.scope.process = process
-        self.scope.memory = None
-        base = self.target.memory
-        if process is not None and isinstance(base, TranslatedMemory) and self.dump is not None:
-            root = process.directory_table_base
-            self.scope.memory = TranslatedMemory(base.physical, self.dump.page_tables(root))
+        self.scope.memory = None if process is None else self.process_memory(process)
         self.scope.drop_stack()
+
+    def process_memory(self, process: Process) -> Memory:
+        """A process's address space; the target's memory where it has no page tables to walk."""
+        base = self.target.memory
+        if isinstance(base, TranslatedMemory) and self.dump is not None:
+            return TranslatedMemory(base.physical, self.dump.page_tables(process.directory_table_base))
+        return base
 
     def set_context(self, context: RegisterContext | None, how: str) -> None:
         """Choose the registers that the stack starts from; None goes back to the processor's own."""

@@ -1,0 +1,1 @@
+"""Queries: C++ expressions that also know the debugger's objects, methods and lambdas, as ``dx`` takes them."""
