@@ -107,6 +107,9 @@ GOLDEN_LINES = {
     "search": 's -b nt L4000 48 81 ec; s -q rsp L200 nt!KiPageFault+c; c rip L8 rip+1; s -a nt L4000 "kdive"',
     "code": "u rip L3; ub faulty!DispatchRequest+9 L2; uf faulty!ReadDeviceRegister; # call nt!KiPageFault L20",
     "symbols": "x nt!*Bug*; ln rip+2; ln nt!PsLoadedModuleList",
+    "reload": ".reload; ld faulty; !chksym nt; !chksym faulty; !sym noisy; .reload /f faulty; !sym quiet;"
+    " .reload hidden.sys=fffff80012340000,9000; lm m hid*; .process 0n2000; .reload /user; lm; .reload /u; lm m app",
+    "fnent": ".fnent nt!KeBugCheckEx; .fnent faulty!DispatchRequest",
     "types": "dt nt!_LIST_ENTRY; dt nt!_EPROCESS; dt nt!_KTHREAD_STATE; dt nt!_*KLDR*; dt -r1 nt!_ETHREAD Cid;"
     " dt nt!_UNICODE_STRING poi(nt!PsLoadedModuleList)+58; ?? sizeof(nt!_EPROCESS)",
     "expressions": "? 1+2; ? poi(rsp); ?? @$proc->UniqueProcessId; .formats 0n65; n 10; ? 10; n 16;"

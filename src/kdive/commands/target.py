@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kdive.commands.results.target import Capabilities, Status, TargetTime, TargetVersion
 from kdive.commands.spec import Group, command
-from kdive.errors import KdiveError
+from kdive.errors import CommandError, KdiveError
 from kdive.nt.bugchecks import bugcheck_name
 from kdive.nt.version import product_text, system_name
 from kdive.targets.base import Capability
@@ -134,3 +134,14 @@ def status(context: CommandContext, arguments: str) -> Status:
         kernel_base=session.kernel.base,
         reason=stop_reason(session),
     )
+
+
+@command(".effmach", syntax="[amd64 | arm64 | .]", group=Group.SYMBOLS, summary="show the effective machine")
+def effmach(context: CommandContext, arguments: str) -> str:
+    """Show the machine."""
+    machine = context.session.target.machine
+    names = {"amd64": "x64 (AMD64)", "arm64": "ARM 64-bit (AArch64)"}
+    wanted = arguments.strip().lower()
+    if wanted and wanted not in (".", "#", machine):
+        raise CommandError(f"code of this target is {names.get(machine, machine)}; {wanted} code cannot be shown")
+    return f"Effective machine: {names.get(machine, machine)}"

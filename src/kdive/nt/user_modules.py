@@ -38,5 +38,6 @@ def user_modules(memory: Memory, loader: Struct, entry: StructType) -> Iterator[
         if base:
             name = view.unicode_string("BaseDllName") or f"{base:x}"
             path = view.unicode_string("FullDllName") or name
-            stamp = view["TimeDateStamp"] if "TimeDateStamp" in view else 0
+            # Symbols cut down to what a dump needs may lack the member.
+            stamp = view["TimeDateStamp"] if "TimeDateStamp" in view else 0  # noqa: SIM401
             yield Module(name.rsplit(".", 1)[0], name, path, base, size, stamp)

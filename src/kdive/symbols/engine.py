@@ -114,11 +114,41 @@ class SymbolEngine:
         self._bases: list[int] = []
         self._by_name: dict[str, ModuleState] = {}
         self._arrived = 0
+        self._listed: list[Module] = []
+        self._added: list[Module] = []
+        self.accept_mismatched = False
+        """Take a PDB of the right name and the wrong identity (``.reload /i``)."""
+        self.trace: Callable[[str], None] | None = None
+        """Told of each file that is looked at (``!sym noisy``)."""
         self.kernel_matcher: Callable[[Module], tuple[ModuleSymbols, str] | None] | None = None
         """Finds the kernel's symbols by evidence when its identity is unknown; set by the NT layer."""
 
     def set_modules(self, modules: Iterable[Module]) -> None:
-        """Replace the module list; symbols of modules that stay are kept."""
+        """Replace the target's own module list; what stays keeps its symbols, and so do modules that were added."""
+        self._listed = list(modules)
+        self._arrange()
+
+    def add_modules(self, modules: Iterable[Module]) -> None:
+        """Add modules that the target's own list does not have: of user space, or named by the user.
+
+        One that overlaps an added one replaces it; the target's own stay.
+        """
+        for module in modules:
+            self._added = [other for other in self._added if other.end <= module.base or module.end <= other.base]
+            self._added.append(module)
+        self._arrange()
+
+    def drop_added(self) -> None:
+        """Forget the modules that were added."""
+        self._added.clear()
+        self._arrange()
+
+    def _arrange(self) -> None:
+        taken = [(module.base, module.end) for module in self._listed]
+        added = [
+            module for module in self._added if not any(base < module.end and module.base < end for base, end in taken)
+        ]
+        modules = [*self._listed, *added]
         known = {(state.module.base, state.module.timestamp, state.module.size): state for state in self._states}
         states: list[ModuleState] = []
         for module in modules:
@@ -127,8 +157,9 @@ class SymbolEngine:
         self._states = sorted(states, key=lambda state: state.module.base)
         self._bases = [state.module.base for state in self._states]
         self._by_name = {}
-        for state in self._states:
-            self._by_name.setdefault(state.module.name.lower(), state)
+        # The target's own modules come first: a name of user space never hides one of the kernel's.
+        for module in modules:
+            self._by_name.setdefault(module.name.lower(), self._states[bisect_right(self._bases, module.base) - 1])
 
     def _new_state(self, module: Module) -> ModuleState:
         return ModuleState(module, ModuleImage(module, self.memory, lambda: self._image_file(module)))
@@ -217,8 +248,17 @@ class SymbolEngine:
             if found is not None:
                 state.symbols = found
                 break
+        self._tell(state)
         if state.symbols is None or state.symbols.kind == "exports":
             self._want(state)
+
+    def _tell(self, state: ModuleState) -> None:
+        if self.trace is None:
+            return
+        for problem in state.problems:
+            self.trace(f"{state.module.name}: {problem}")
+        found = f"{state.symbols.path} - {state.status}" if state.symbols is not None else state.status
+        self.trace(f"{state.module.name}: {found}")
 
     def _want(self, state: ModuleState) -> None:
         module = state.module
@@ -244,10 +284,14 @@ class SymbolEngine:
             if symbols.guid == identity.guid and symbols.age >= identity.age:
                 state.evidence = f"PDB identity {identity.guid} age {identity.age:x}"
                 return symbols
-            state.problems.append(
+            mismatch = (
                 f"{path}: mismatched, the image wants {identity.guid} age {identity.age:x}, "
                 f"the file is {symbols.guid} age {symbols.age:x}"
             )
+            if self.accept_mismatched:
+                state.evidence = f"mismatched, taken because you asked for it: {mismatch}"
+                return symbols
+            state.problems.append(mismatch)
         return None
 
     def _by_isf(self, state: ModuleState) -> ModuleSymbols | None:

@@ -51,6 +51,11 @@ class ModuleSymbols(ABC):
     path: str
     """Where the symbols were read from."""
 
+    @property
+    def identity(self) -> tuple[str, int] | None:
+        """GUID (32 upper-case hex digits) and age of the PDB that this is or was made from, where the file says."""
+        return None
+
     @abstractmethod
     def lookup(self, name: str) -> Symbol | None:
         """Return the symbol of exactly this name (C case), or None."""

@@ -243,6 +243,11 @@ class IsfSymbols(ModuleSymbols):
         return age if isinstance(age, int) else 0
 
     @property
+    def identity(self) -> tuple[str, int] | None:
+        """See :attr:`ModuleSymbols.identity`."""
+        return (self.guid, self.age) if self.guid else None
+
+    @property
     def pdb_name(self) -> str:
         """File name of that PDB."""
         return str(self._pdb.get("database", ""))

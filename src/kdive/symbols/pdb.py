@@ -151,6 +151,11 @@ class PdbSymbols(ModuleSymbols):
             if record is not None and record.name == name:
                 yield record
 
+    @property
+    def identity(self) -> tuple[str, int] | None:
+        """See :attr:`ModuleSymbols.identity`."""
+        return self.guid, self.age
+
     def lookup(self, name: str) -> Symbol | None:
         """Return the symbol of exactly this name: a procedure, a variable or a public symbol.
 

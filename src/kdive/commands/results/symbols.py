@@ -49,11 +49,3 @@ class SymbolPath(Record, frozen=True):
     expanded: list[str]
     offline: bool
     isf: list[str]
-
-
-class Reloaded(Record, frozen=True):
-    """``.reload``, ``ld``: modules whose symbols were looked for, with the outcome."""
-
-    modules: list[tuple[str, str]]
-    messages: list[str] = field(default_factory=list[str])
-    pending: int = 0

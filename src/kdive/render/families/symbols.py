@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kdive.addr import format_address
-from kdive.commands.results.symbols import NearSymbols, Reloaded, SymbolList, SymbolPath
+from kdive.commands.results.symbols import NearSymbols, SymbolList, SymbolPath
 from kdive.render.styled import Style, StyledText
 
 
@@ -52,16 +52,4 @@ def path(result: SymbolPath) -> StyledText:
     return text
 
 
-def reloaded(result: Reloaded) -> StyledText:
-    """``.reload``."""
-    text = StyledText()
-    for name, status in result.modules:
-        text.add(f"{name:<20}", Style.MODULE).line(f" {status}")
-    for message in result.messages:
-        text.line(message, Style.NOTE)
-    if result.pending:
-        text.line(f"{result.pending} downloads are still running", Style.NOTE)
-    return text
-
-
-RENDERERS = {SymbolList: symbol_list, NearSymbols: near, SymbolPath: path, Reloaded: reloaded}
+RENDERERS = {SymbolList: symbol_list, NearSymbols: near, SymbolPath: path}
