@@ -106,7 +106,7 @@ GOLDEN_LINES = {
     " dpa rsp L2; dpp rsp L2; dyb rip L4; df rip L4; dD rip L2; dW rip L4; dl nt!PsLoadedModuleList 3; ds rsp L1",
     "search": 's -b nt L4000 48 81 ec; s -q rsp L200 nt!KiPageFault+c; c rip L8 rip+1; s -a nt L4000 "kdive"',
     "code": "u rip L3; ub faulty!DispatchRequest+9 L2; uf faulty!ReadDeviceRegister; # call nt!KiPageFault L20",
-    "symbols": "x nt!*Bug*; ln rip+2; ln nt!PsLoadedModuleList",
+    "symbols": "x nt!*Bug*; x /v /n nt!Ps*; xf kebug; ln rip+2; ln nt!PsLoadedModuleList",
     "reload": ".reload; ld faulty; !chksym nt; !chksym faulty; !sym noisy; .reload /f faulty; !sym quiet;"
     " .reload hidden.sys=fffff80012340000,9000; lm m hid*; .process 0n2000; .reload /user; lm; .reload /u; lm m app",
     "fnent": ".fnent nt!KeBugCheckEx; .fnent faulty!DispatchRequest",

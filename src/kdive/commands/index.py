@@ -66,7 +66,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "search": ("s", "c"),
     "stack": ("k", "kb", "kn", "kp", "kv", "kf", "kP", "kL", ".frame", ".cxr", ".ecxr", ".exr", ".trap", "r"),
     "symbol_path": (".sympath", ".sympath+", ".symfix"),
-    "symbols": ("x", "ln"),
+    "symbols": ("x", "xf", "ln"),
     "target": ("vertarget", "version", ".time", "capabilities", "status", ".effmach"),
     "types": ("dt",),
     "usermode": ("!peb", "!teb", "!dlls"),

@@ -7,19 +7,37 @@ from kdive.record import Record, field
 
 
 class SymbolRow(Record, frozen=True):
-    """A symbol."""
+    """A symbol.
+
+    Attributes:
+        address: Where it lies.
+        name: ``mod!name``.
+        size: Bytes, 0 if not recorded.
+        kind: ``function``, ``data`` or ``public`` (not known which); empty if it was not asked for.
+        type: Its type in words, empty if not known or not asked for.
+    """
 
     address: Address
     name: str = ""
     size: int = 0
+    kind: str = ""
+    type: str = ""
 
 
 class SymbolList(Record, frozen=True):
-    """``x``."""
+    """``x``.
+
+    Attributes:
+        symbols: What was found.
+        truncated: There is more.
+        note: Why nothing was found.
+        columns: Which columns text shows before the name: ``address``, ``size``, ``kind``, ``type``.
+    """
 
     symbols: list[SymbolRow]
     truncated: bool = False
     note: str = ""
+    columns: tuple[str, ...] = ("address",)
 
 
 class NearSymbols(Record, frozen=True):

@@ -6,12 +6,21 @@ from kdive.addr import format_address
 from kdive.commands.results.symbols import NearSymbols, SymbolList, SymbolPath
 from kdive.render.styled import Style, StyledText
 
+_KINDS = {"function": "func", "data": "data", "public": "pub"}
+
 
 def symbol_list(result: SymbolList) -> StyledText:
     """``x``."""
     text = StyledText()
     for row in result.symbols:
-        text.add(format_address(row.address), Style.ADDRESS).add("          ").line(row.name, Style.SYMBOL)
+        if "address" in result.columns:
+            text.add(format_address(row.address), Style.ADDRESS).add("          ")
+        if "kind" in result.columns:
+            text.add(f"{_KINDS.get(row.kind, ''):<5}")
+        if "size" in result.columns:
+            text.add(f"{row.size:<6x} " if row.size else "       ")
+        text.add(row.name, Style.SYMBOL)
+        text.line(f" = {row.type}" if row.type else "")
     if result.truncated:
         text.line(f"(stopped after {len(result.symbols)} symbols; narrow the pattern)", Style.NOTE)
     if result.note:
