@@ -111,7 +111,12 @@ GOLDEN_LINES = {
     " .reload hidden.sys=fffff80012340000,9000; lm m hid*; .process 0n2000; .reload /user; lm; .reload /u; lm m app",
     "fnent": ".fnent nt!KeBugCheckEx; .fnent faulty!DispatchRequest",
     "types": "dt nt!_LIST_ENTRY; dt nt!_EPROCESS; dt nt!_KTHREAD_STATE; dt nt!_*KLDR*; dt -r1 nt!_ETHREAD Cid;"
-    " dt nt!_UNICODE_STRING poi(nt!PsLoadedModuleList)+58; ?? sizeof(nt!_EPROCESS)",
+    " dt nt!_UNICODE_STRING poi(nt!PsLoadedModuleList)+58; ?? sizeof(nt!_EPROCESS);"
+    " dt -v nt!_EPROCESS Pcb Image* @$proc; dt -r1 nt!_EPROCESS Pcb ActiveProcessLinks @$proc; dt -b nt!_EPROCESS Pcb;"
+    " dt -a3 nt!_EPROCESS ImageFileName @$proc; dt -a2 nt!_LIST_ENTRY nt!PsActiveProcessHead; dt -y nt!_EPROCESS Image"
+    " @$proc; dt -o nt!_LIST_ENTRY nt!PsActiveProcessHead; dt -c nt!_LIST_ENTRY nt!PsActiveProcessHead; dt -s 10 nt!*;"
+    " dt -e nt!_LIST_ENTRY; dt -d nt!_*STRING; dt -t nt!_LIST_ENTRY nt!PsActiveProcessHead; dt nt!_ETHREAD Tcb.*St*"
+    " @$thread; dt -l ActiveProcessLinks nt!_EPROCESS UniqueProcessId @$proc; dt -n nt!_LIST_ENTRY",
     "expressions": "? 1+2; ? poi(rsp); ?? @$proc->UniqueProcessId; .formats 0n65; n 10; ? 10; n 16;"
     " set $here rip; ? $here",
     "dx": "dx @$curprocess; dx -r2 @$curprocess.Threads; dx @$curprocess.KernelObject; dx @$curstack.Frames,2;"

@@ -5,186 +5,163 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from kdive.addr import format_address, sign_extend
 from kdive.commands.results.types import EnumLayout, FieldRow, StructList, TypeLayout, TypeNames
 from kdive.commands.spec import Group, command
-from kdive.errors import CommandError, KdiveError, SymbolNotFoundError
+from kdive.commands.type_words import declared_text, type_text, value_text
+from kdive.errors import CommandError, KdiveError
 from kdive.record import Record, field
 from kdive.symbols.interface import wildcard
 from kdive.symbols.types import (
     ArrayType,
-    BitfieldType,
     EnumType,
-    FunctionType,
     PointerType,
-    PrimitiveType,
     StructType,
     Type,
     TypeReference,
     resolved,
 )
-from kdive.symbols.views import decode_scalar, find_member
+from kdive.symbols.views import find_member
 
 if TYPE_CHECKING:
     from kdive.commands.context import CommandContext
+    from kdive.memory.interface import Memory
 
 _MAX_TYPES = 4096
 _MAX_LINKS = 4096
 _MAX_DEPTH = 9
-_SHOWN_ELEMENTS = 2
-_NAMES = {
-    "unsigned char": "UChar",
-    "char": "Char",
-    "unsigned short": "Uint2B",
-    "short": "Int2B",
-    "unsigned long": "Uint4B",
-    "unsigned int": "Uint4B",
-    "long": "Int4B",
-    "int": "Int4B",
-    "unsigned long long": "Uint8B",
-    "unsigned __int64": "Uint8B",
-    "long long": "Int8B",
-    "__int64": "Int8B",
-    "wchar_t": "Wchar",
-    "void": "Void",
-    "bool": "Bool",
-    "double": "Float8B",
-    "float": "Float4B",
-    "f32": "Float4B",
-}
+_MAX_ROWS = 20000
+_MAX_ELEMENTS = 4096
+_MAX_DESCRIBED = 100
 
 
 class _Options(Record):
+    """What ``dt`` was asked to show; the letters are WinDbg's."""
+
     depth: int = 0
-    array: int = 0
+    follow: bool = True
+    """Whether ``-r`` follows pointers (``-b`` does not)."""
+    array: int | None = None
     verbose: bool = False
+    compact: bool = False
+    offsets: bool = True
+    types_only: bool = False
+    physical: bool = False
     prefix: bool = False
+    enumerate: bool = False
+    describe: bool = False
+    of_size: int | None = None
     list_field: str = ""
-    sizes: bool = False
     fields: list[str] = field(default_factory=list[str])
 
 
-def type_text(type_: Type) -> str:
-    """Write a type as ``dt`` does: ``Ptr64 _EPROCESS``, ``[15] UChar``, ``Pos 3, 1 Bit``."""
-    if isinstance(type_, PrimitiveType):
-        return _NAMES.get(type_.name, type_.name)
-    if isinstance(type_, PointerType):
-        target = type_.target
-        if isinstance(target, FunctionType):
-            return f"Ptr{type_.size * 8}     "
-        return f"Ptr{type_.size * 8} {type_text(target)}"
-    if isinstance(type_, ArrayType):
-        return f"[{type_.count}] {type_text(type_.element)}"
-    if isinstance(type_, BitfieldType):
-        return f"Pos {type_.position}, {type_.length} Bit{'s' if type_.length > 1 else ''}"
-    if isinstance(type_, FunctionType):
-        return "function"
-    if isinstance(type_, TypeReference) and type_.kind == "enum":
-        return type_.name
-    return type_.name
+class _Budget(Record):
+    """How many rows may still be made: following everything could go on for ever."""
+
+    rows: int = _MAX_ROWS
 
 
-def value_text(context: CommandContext, type_: Type, data: bytes) -> tuple[str, int | None]:
-    """Write the value of a member, and give its number if it has one."""
-    if isinstance(type_, TypeReference):
-        if type_.kind != "enum":
-            return type_.name, None
-        try:
-            type_ = type_.resolve()
-        except SymbolNotFoundError:
-            return type_text(type_), None
-    if len(data) < type_.size:
-        return "??", None
-    if isinstance(type_, PrimitiveType):
-        return _primitive_text(type_, data)
-    if isinstance(type_, PointerType):
-        return _pointer_text(context, type_, data)
-    if isinstance(type_, ArrayType):
-        return _array_text(context, type_, data), None
-    if isinstance(type_, BitfieldType):
-        number = decode_scalar(type_, data)
-        base = resolved(type_.base)
-        if isinstance(base, EnumType):
-            return f"{number:#x} ({base.name_of(number) or 'no name'})", number
-        return f"0y{number:0{type_.length}b}" if type_.length <= 8 else f"{number:#x}", number
-    if isinstance(type_, EnumType):
-        number = decode_scalar(type_, data)
-        return f"{number} ( {type_.name_of(number) or 'no name'} )", number
-    return type_text(type_), None
+class _Lister:
+    """Makes the rows of a structure.
 
+    Args:
+        context: The command's context.
+        memory: Where values are read.
+        options: What to show.
+    """
 
-def _primitive_text(type_: PrimitiveType, data: bytes) -> tuple[str, int | None]:
-    if not type_.size:
-        return "Void", None
-    number = decode_scalar(type_, data)
-    if type_.kind == "float":
-        import struct
+    def __init__(self, context: CommandContext, memory: Memory, options: _Options) -> None:
+        self._context = context
+        self._memory = memory
+        self._options = options
+        self._budget = _Budget()
 
-        return f"{struct.unpack('<f' if type_.size == 4 else '<d', data[: type_.size])[0]:g}", None
-    if type_.size == 1:
-        byte = number & 0xFF
-        return (f"{byte:#x} '{chr(byte)}'" if 32 <= byte < 127 else f"{byte:#x} ''"), number
-    if type_.signed:
-        signed = sign_extend(number, 8 * type_.size)
-        return f"0n{signed}", signed
-    if type_.size == 8:
-        return f"0x{format_address(number)}" if number >> 32 else f"{number:#x}", number
-    return f"{number:#x}", number
+    @property
+    def cut_short(self) -> bool:
+        """Whether there would have been more rows than anybody reads."""
+        return self._budget.rows <= 0
 
+    def read(self, address: int, size: int) -> tuple[bytes, bytes | None]:
+        """Read what there is of a structure, and a mask of it if that is not all.
 
-def _pointer_text(context: CommandContext, type_: PointerType, data: bytes) -> tuple[str, int | None]:
-    number = decode_scalar(type_, data)
-    target = type_.target
-    if not number:
-        return "(null)", 0
-    if isinstance(target, FunctionType):
-        return f"0x{format_address(number)}     {context.name_of(number) or ''}".rstrip(), number
-    return f"0x{format_address(number)} {type_text(target)}", number
+        Raises:
+            MemoryAccessError: Nothing of it can be read.
+        """
+        from kdive.commands.memory import sparse_bytes
 
+        raw, present = sparse_bytes(self._memory, address, size)
+        if size and not any(present):
+            self._memory.read(address, size)
+        return bytes(raw), None if all(present) else bytes(present)
 
-def _array_text(context: CommandContext, type_: ArrayType, data: bytes) -> str:
-    element = type_.element
-    text = type_text(type_)
-    if isinstance(element, PrimitiveType) and element.size == 1 and type_.count:
-        raw = data[: type_.count].split(b"\0", 1)[0]
-        if raw and all(32 <= byte < 127 for byte in raw):
-            return f'{text} "{raw.decode("ascii")}"'
-    if isinstance(element, PrimitiveType) and element.kind == "wchar":
-        wide = data[: type_.count * 2].decode("utf-16-le", "replace").split("\0", 1)[0]
-        if wide and wide.isprintable():
-            return f'{text} "{wide}"'
-    if isinstance(element, PrimitiveType | PointerType) and 0 < type_.count <= _SHOWN_ELEMENTS:
-        values = [
-            value_text(context, element, data[at * element.size : (at + 1) * element.size])[0]
-            for at in range(type_.count)
-        ]
-        return f"{text} {' '.join(values)}"
-    return text
-
-
-def _rows(
-    context: CommandContext, layout: StructType, data: bytes | None, mask: bytes | None, options: _Options, depth: int
-) -> list[FieldRow]:
-    rows: list[FieldRow] = []
-    for member in layout.fields:
-        context.cancel.check()
-        if depth == 0 and options.fields and not _wanted(member.name, options):
-            continue
-        value, number = "", None
-        inner: bytes | None = None
-        size = member.type.size
-        if data is not None:
-            inner = data[member.offset : member.offset + size]
-            present = mask is None or all(mask[member.offset : member.offset + size])
-            value, number = value_text(context, member.type, inner) if present else ("??", None)
-        nested: list[FieldRow] = []
-        if depth < options.depth and isinstance(member.type, TypeReference) and member.type.kind != "enum":
-            inner_layout = resolved(member.type)
-            if isinstance(inner_layout, StructType):
+    def rows(self, layout: StructType, data: bytes | None, mask: bytes | None, depth: int = 0) -> list[FieldRow]:
+        """Describe the members."""
+        options = self._options
+        found: list[FieldRow] = []
+        for member in layout.fields:
+            self._context.cancel.check()
+            if depth == 0 and options.fields and not _wanted(member.name, options):
+                continue
+            if self._budget.rows <= 0:
+                break
+            self._budget.rows -= 1
+            inner: bytes | None = None
+            inner_mask: bytes | None = None
+            value, number = "", None
+            size = member.type.size
+            if data is not None:
+                inner = data[member.offset : member.offset + size]
                 inner_mask = None if mask is None else mask[member.offset : member.offset + size]
-                nested = _rows(context, inner_layout, inner, inner_mask, options, depth + 1)
-        rows.append(FieldRow(member.name, member.offset, type_text(member.type), value, number, nested))
-    return rows
+                present = inner_mask is None or all(inner_mask)
+                value, number = value_text(self._context, member.type, inner) if present else ("??", None)
+            nested = self._nested(member.type, inner, inner_mask, number, depth)
+            type_ = declared_text(member.type) if options.verbose else type_text(member.type)
+            if options.types_only:
+                value, number = "", None
+            found.append(FieldRow(member.name, member.offset, type_, value, number, nested))
+        return found
+
+    def _nested(
+        self, type_: Type, data: bytes | None, mask: bytes | None, number: int | None, depth: int
+    ) -> list[FieldRow]:
+        options = self._options
+        if isinstance(type_, ArrayType) and options.array is not None and data is not None:
+            return self._elements(type_, data, mask, depth)
+        if depth >= options.depth:
+            return []
+        if isinstance(type_, PointerType) and options.follow and isinstance(type_.target, TypeReference):
+            layout = resolved(type_.target) if type_.target.size else None
+            if not isinstance(layout, StructType):
+                return []
+            if data is None:
+                return self.rows(layout, None, None, depth + 1)
+            if not number:
+                return []
+            try:
+                return self.rows(layout, *self.read(number, layout.size), depth + 1)
+            except KdiveError:
+                return []
+        if isinstance(type_, TypeReference) and type_.kind != "enum":
+            layout = resolved(type_)
+            if isinstance(layout, StructType):
+                return self.rows(layout, data, mask, depth + 1)
+        return []
+
+    def _elements(self, type_: ArrayType, data: bytes, mask: bytes | None, depth: int) -> list[FieldRow]:
+        element = type_.element
+        count = min(type_.count, self._options.array or type_.count, _MAX_ELEMENTS)
+        found: list[FieldRow] = []
+        for index in range(count):
+            low, high = index * element.size, (index + 1) * element.size
+            if self._budget.rows <= 0:
+                break
+            self._budget.rows -= 1
+            inner = data[low:high]
+            inner_mask = None if mask is None else mask[low:high]
+            present = inner_mask is None or all(inner_mask)
+            value, number = value_text(self._context, element, inner) if present else ("??", None)
+            nested = self._nested(element, inner, inner_mask, number, depth)
+            found.append(FieldRow(f"[{index:02x}]", low, type_text(element), value, number, nested))
+        return found
 
 
 def _wanted(name: str, options: _Options) -> bool:
@@ -205,17 +182,38 @@ def show_struct(
 ) -> TypeLayout:
     """Describe a structure, at an address or bare."""
     options = options or _Options()
-    data, mask = None, None
-    if address is not None:
-        from kdive.commands.memory import sparse_bytes
+    memory = context.session.memory
+    if options.physical:
+        if context.session.target.physical is None:
+            raise CommandError("the target has no physical memory, so -p cannot be used")
+        memory = context.session.target.physical
+    lister = _Lister(context, memory, options)
+    data, mask = (None, None) if address is None else lister.read(address, layout.size)
+    rows = lister.rows(layout, data, mask)
+    note = f"(stopped after {_MAX_ROWS} rows; name fields, or follow less deep)" if lister.cut_short else ""
+    return TypeLayout(
+        name or layout.name,
+        layout.kind,
+        layout.size,
+        address,
+        rows,
+        options.verbose,
+        len(layout.fields),
+        options.compact,
+        options.offsets,
+        note,
+    )
 
-        raw, present = sparse_bytes(context.session.memory, address, layout.size)
-        if not any(present):
-            context.session.memory.read(address, layout.size)
-        data = bytes(raw)
-        mask = None if all(present) else bytes(present)
-    rows = _rows(context, layout, data, mask, options, 0)
-    return TypeLayout(name or layout.name, layout.kind, layout.size, address, rows, options.verbose or options.sizes)
+
+_SWITCHES = {
+    "v": "verbose",
+    "c": "compact",
+    "t": "types_only",
+    "p": "physical",
+    "y": "prefix",
+    "e": "enumerate",
+    "d": "describe",
+}
 
 
 def _parse(context: CommandContext, arguments: str) -> tuple[_Options, list[str]]:
@@ -223,43 +221,55 @@ def _parse(context: CommandContext, arguments: str) -> tuple[_Options, list[str]
     words = context.words(arguments)
     plain: list[str] = []
     index = 0
+
+    def following(what: str) -> str:
+        nonlocal index
+        if index >= len(words):
+            raise context.usage_error(what)
+        index += 1
+        return words[index - 1]
+
     while index < len(words):
         word = words[index]
         index += 1
-        depth = re.fullmatch(r"-r(\d*)", word)
-        array = re.fullmatch(r"-a(\d+)", word)
-        if depth:
-            options.depth = min(int(depth.group(1) or 3), _MAX_DEPTH)
-        elif array:
-            options.array = int(array.group(1))
-        elif word == "-v":
-            options.verbose = True
-        elif word == "-s":
-            options.sizes = True
-        elif word == "-y":
-            options.prefix = True
-        elif word == "-l":
-            if index >= len(words):
-                raise context.usage_error("-l needs the name of the link member")
-            options.list_field = words[index]
-            index += 1
-        elif word in ("-b", "-n", "-o", "-i", "-c", "-d", "-t", "-h", "-p"):
-            options.depth = _MAX_DEPTH if word == "-b" else options.depth
-        elif word.startswith("-") and len(word) > 1 and not word[1].isdigit():
-            raise context.usage_error(f"unknown switch {word!r}")
-        else:
+        match = re.fullmatch(r"-([A-Za-z]+)(\d*)", word)
+        if match is None:
             plain.append(word)
+            continue
+        letters, digits = match.groups()
+        for letter in letters:
+            if letter in _SWITCHES:
+                setattr(options, _SWITCHES[letter], True)
+            elif letter == "r":
+                options.depth = min(int(digits or 3), _MAX_DEPTH)
+            elif letter == "b":
+                options.depth, options.follow = _MAX_DEPTH, False
+            elif letter == "a":
+                options.array = int(digits or 0)
+            elif letter == "o":
+                options.offsets = False
+            elif letter == "l":
+                options.list_field = following("-l needs the name of the link member")
+            elif letter == "s":
+                options.of_size = context.evaluate(digits or following("-s needs a size"))
+            elif letter == "n":
+                plain.append(following("-n needs a name"))
+            elif letter != "i":
+                raise context.usage_error(f"unknown switch '-{letter}'")
     return options, plain
 
 
 @command(
     "dt",
-    syntax="[-r[n]] [-a<n>] [-v] [-y] [-l <field>] [<module>!]<type> [<field>…] [<address>]",
+    syntax="[-abcdeoprtvy] [-s <size>] [-l <field>] [-n <name>] [<module>!]<type> [<field>…] [<address>]",
     group=Group.SYMBOLS,
     summary="show the layout of a type, or a structure in memory",
     details=(
-        "-r follows embedded structures, -a shows array elements, -l walks a list by a link member, -y matches field "
-        "names by their beginning. A wildcard in the type lists types."
+        "-r[n] follows structures and pointers n deep (3), -b only what is embedded; -a[n] shows elements of arrays "
+        "(behind an address: n structures in a row); -l walks a list by a link member; -v sizes and counts, -t types "
+        "only, -o no offsets, -c one line each; -p the address is physical; -y names match by their beginning; -n the "
+        "next word is a name even if it looks like a number. A wildcard in the type lists types (-e always does), -s "
+        "those of one size, -d with their members; field names take wildcards too."
     ),
     examples=("dt nt!_EPROCESS", "dt nt!_ETHREAD Tcb. @$thread", "dt -r1 nt!_LIST_ENTRY @rsp", "dt nt!_KPR*"),
 )
@@ -274,8 +284,9 @@ def dt(context: CommandContext, arguments: str) -> object:
     if re.match(r"[0-9@$(]", name) and words:
         address = context.evaluate(name)
         name = words.pop(0)
-    if any(char in name.partition("!")[2] or (char in name and "!" not in name) for char in "*?["):
-        return _type_names(context, name)
+    wild = any(char in name.partition("!")[2] or (char in name and "!" not in name) for char in "*?[")
+    if wild or options.enumerate or options.of_size is not None:
+        return _type_names(context, name, options)
     layout, full = _find(context, name)
     while words:
         rest = " ".join(words)
@@ -339,21 +350,21 @@ def _show(
 ) -> TypeLayout | StructList:
     if options.list_field and address is not None:
         return _walk(context, layout, name, address, options)
-    if options.array and address is not None:
+    if options.array and address is not None and not options.fields:
         items = [
             show_struct(context, layout, address + index * layout.size, options, name)
             for index in range(min(options.array, _MAX_LINKS))
         ]
         return StructList(items)
-    dotted = [pattern for pattern in options.fields if "." in pattern.rstrip(".") or pattern.endswith(".")]
-    if len(options.fields) == 1 and dotted:
-        # `dt nt!_ETHREAD Tcb.` shows the members of a member.
-        offset, member = find_member(layout, dotted[0].rstrip("."))
+    if len(options.fields) == 1 and "." in options.fields[0]:
+        # `dt nt!_ETHREAD Tcb.` shows the members of a member, `dt nt!_ETHREAD Tcb.Apc*` those that match.
+        path, _, pattern = options.fields[0].rpartition(".")
+        offset, member = find_member(layout, path)
         inner = resolved(member)
         if isinstance(inner, StructType):
-            options.fields = []
+            options.fields = [pattern] if pattern else []
             place = None if address is None else address + offset
-            return show_struct(context, inner, place, options, f"{name}.{dotted[0].rstrip('.')}")
+            layout, address, name = inner, place, f"{name}.{path}"
     result = show_struct(context, layout, address, options, name)
     if options.fields and not result.fields:
         raise CommandError(f"{name} has no field {' '.join(options.fields)}")
@@ -383,12 +394,13 @@ def _walk(context: CommandContext, layout: StructType, name: str, address: int, 
     return StructList(items, note)
 
 
-def _type_names(context: CommandContext, pattern: str) -> TypeNames:
+def _type_names(context: CommandContext, pattern: str, options: _Options) -> TypeNames | StructList:
     module_pattern, bang, name_pattern = pattern.partition("!")
     if not bang:
         module_pattern, name_pattern = "nt", pattern
     matcher = wildcard(module_pattern)
     found: list[tuple[str, int]] = []
+    truncated = False
     for state in context.session.engine.states:
         if not matcher.fullmatch(state.module.name):
             continue
@@ -397,9 +409,22 @@ def _type_names(context: CommandContext, pattern: str) -> TypeNames:
             continue
         for name, size in symbols.search_types(name_pattern):
             context.cancel.check()
-            found.append((f"{state.module.name}!{name}", size))
+            if options.of_size is not None and size != options.of_size:
+                continue
             if len(found) >= _MAX_TYPES:
-                return TypeNames(sorted(found), truncated=True)
+                truncated = True
+                break
+            found.append((f"{state.module.name}!{name}", size))
     if not found:
-        raise CommandError(f"no type matches {pattern!r}")
-    return TypeNames(sorted(found))
+        of_size = "" if options.of_size is None else f" with {options.of_size:#x} bytes"
+        raise CommandError(f"no type matches {pattern!r}{of_size}")
+    found.sort()
+    if not options.describe:
+        return TypeNames(found, truncated)
+    items: list[TypeLayout] = []
+    for name, _ in found[:_MAX_DESCRIBED]:
+        layout, full = _find(context, name)
+        if isinstance(layout, StructType):
+            items.append(show_struct(context, layout, None, options, full))
+    note = f"(stopped after {_MAX_DESCRIBED} types; narrow the pattern)" if len(found) > _MAX_DESCRIBED else ""
+    return StructList(items, note)

@@ -35,7 +35,11 @@ class TypeLayout(Record, frozen=True):
         size: Size in bytes.
         address: Where it lies, None for a bare layout.
         fields: Its members.
-        verbose: Show the size.
+        verbose: Show sizes and counts.
+        members: How many members the type has, of which ``fields`` may be some.
+        compact: Show all in one line.
+        offsets: Show the offsets.
+        note: What was left out.
     """
 
     name: str
@@ -44,6 +48,10 @@ class TypeLayout(Record, frozen=True):
     address: Address | None = None
     fields: list[FieldRow] = field(default_factory=list[FieldRow])
     verbose: bool = False
+    members: int = 0
+    compact: bool = False
+    offsets: bool = True
+    note: str = ""
 
 
 class EnumLayout(Record, frozen=True):

@@ -14,27 +14,42 @@ if TYPE_CHECKING:
     from kdive.commands.results.types import FieldRow
 
 
-def _fields(text: StyledText, rows: Sequence[FieldRow], depth: int) -> None:
+def _fields(text: StyledText, result: TypeLayout, rows: Sequence[FieldRow], depth: int) -> None:
     width = max((len(row.name) for row in rows), default=0)
     width = min(max(width, 16), 32)
     for row in rows:
-        text.add("   " * (depth + 1)).add(f"+0x{row.offset:03x} ", Style.ADDRESS)
-        text.add(f"{row.name:<{width}}").add(" : ").line(row.value or row.type)
+        text.add("   " * (depth + 1))
+        if row.name.startswith("["):
+            text.add(f"{row.name} ")
+            text.line(row.value or row.type)
+        else:
+            if result.offsets:
+                text.add(f"+0x{row.offset:03x} ", Style.ADDRESS)
+            # With -v a structure inside says what it is made of, which is more than its name.
+            compound = result.verbose and row.number is None and not row.value.startswith("[")
+            shown = row.type if compound else row.value or row.type
+            text.add(f"{row.name:<{width}}").add(" : ").line(shown)
         if row.fields:
-            _fields(text, row.fields, depth + 1)
+            _fields(text, result, row.fields, depth + 1)
 
 
 def layout(result: TypeLayout) -> StyledText:
     """``dt``: WinDbg's columns."""
     text = StyledText()
-    if result.verbose or result.address is not None or result.name:
-        head = result.name
-        if result.verbose:
-            head += f", {len(result.fields)} elements, {result.size:#x} bytes"
-        if result.address is not None:
-            head += f" at {format_address(result.address)}"
-        text.line(head, Style.HEADER)
-    _fields(text, result.fields, 0)
+    head = result.name
+    if result.verbose:
+        head = f"{result.kind} {head}, {result.members or len(result.fields)} elements, {result.size:#x} bytes"
+    if result.address is not None:
+        head += f" at {format_address(result.address)}"
+    if result.compact:
+        parts = [f"{row.name} : {row.value or row.type}" for row in result.fields]
+        text.add(head, Style.HEADER).line("  " + "  ".join(parts))
+    else:
+        if head:
+            text.line(head, Style.HEADER)
+        _fields(text, result, result.fields, 0)
+    if result.note:
+        text.line(result.note, Style.NOTE)
     return text
 
 
