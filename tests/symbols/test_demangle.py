@@ -4,11 +4,10 @@ import re
 
 import pytest
 
-from kdive.formats.pdb.file import PdbFile
-from kdive.formats.pdb.records import scan_names
 from kdive.formats.pe.image import MACHINE_AMD64, MACHINE_I386
 from kdive.symbols.demangle import undecorate
 from tests.data import need
+from tests.symbols import pdbutil
 from tests.tools import run
 
 PDBS = [
@@ -58,9 +57,8 @@ def test_names_that_would_unfold_without_end_stay_as_they_are() -> None:
 
 @pytest.mark.parametrize("relative", PDBS)
 def test_qualified_names_agree_with_llvm(relative: str) -> None:
-    records = PdbFile.open(need(relative)).records
     names = sorted(
-        {name.decode() for name, _, _ in scan_names(records) if name.startswith(b"?") and not name.startswith(b"??_C")}
+        {name for name, _, _ in pdbutil.publics(need(relative)) if name[:1] == "?" and not name.startswith("??_C")}
     )
     assert names
     flags = ["access-specifier", "calling-convention", "return-type", "member-type", "variable-type"]

@@ -105,6 +105,24 @@ _TAGS = {"T": "union", "U": "struct", "V": "class"}
 _CONST_VOLATILE = {"A": "", "B": "const", "C": "volatile", "D": "const volatile"}
 
 
+_TABLES = (_OPERATORS, _OPERATORS_2, _RTTI, _BASIC, _BASIC_2)
+_OTHER_TEXT = (
+    "operator string anonymous namespace dynamic initializer for atexit destructor co_await union struct class enum"
+    " const volatile std nullptr_t type descriptor"
+)
+_GENERATED = frozenset(
+    re.findall(r"[a-z0-9_]+", " ".join([_OTHER_TEXT, *(text for table in _TABLES for text in table.values())]).lower())
+)
+
+
+def may_be_generated(word: str) -> bool:
+    """Whether a lower-case word of an undecorated name may come from a code rather than from the decorated name.
+
+    Numbers are written in other ways too, so a word of digits may.
+    """
+    return word.isdigit() or any(word in known for known in _GENERATED)
+
+
 class _NotUnderstoodError(Exception):
     """The name does not follow the part of the grammar that is known here."""
 

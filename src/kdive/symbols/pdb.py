@@ -1,40 +1,41 @@
 """A module's symbols from its PDB.
 
 Everything is answered from the file's own indexes (name hashes, address map, section contributions, type hash) so that
-opening a PDB reads its directory and headers and nothing else. Only a wildcard search reads all names, once.
+opening a PDB reads its directory and headers and nothing else.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from kdive.errors import FormatError
 from kdive.formats.pdb.file import PdbFile
-from kdive.formats.pdb.records import (
+from kdive.formats.pdb.kinds import (
     DATA,
     PROCEDURE_REFERENCES,
     PROCEDURES,
     PROCEDURES_BY_ID,
-    PUBLIC_CODE,
-    PUBLIC_FUNCTION,
     S_CONSTANT,
     S_PUB32,
     S_THUNK32,
     S_UDT,
     THREAD_DATA,
+)
+from kdive.formats.pdb.records import (
+    PUBLIC_CODE,
+    PUBLIC_FUNCTION,
     Located,
     Named,
     Reference,
     parse_record,
-    scan_kind,
     scan_module,
-    scan_names,
 )
 from kdive.formats.pdb.tpi import FIRST_INDEX
 from kdive.formats.pe.image import MACHINE_I386
-from kdive.symbols.interface import ModuleSymbols, SourceLine, Symbol, wildcard
+from kdive.symbols.interface import ModuleSymbols, Symbol, wildcard
+from kdive.symbols.pdb_names import NameIndex
 from kdive.symbols.pdb_types import TypeBuilder
 from kdive.symbols.types import TypeReference
 
@@ -43,13 +44,13 @@ if TYPE_CHECKING:
     from os import PathLike
     from typing import Literal
 
-    from kdive.formats.pdb.records import NameKind
+    from kdive.symbols.interface import InlineFrame, LocalVariable, SourceFile, SourceLine
+    from kdive.symbols.pdb_code import PdbCode
     from kdive.symbols.types import EnumType, StructType, Type
 
 _KEYWORDS = ("struct ", "class ", "union ", "enum ")
 _MAX_STDCALL_BYTES = 128
 _MAX_BUCKET = 4096
-_PREFERRED_ORDER = ("procedure", "data", "public")
 
 
 class _Placed(NamedTuple):
@@ -194,50 +195,33 @@ class PdbSymbols(ModuleSymbols):
                 yield f"@{name}@{size}"
 
     def _lookup_among_names(self, name: str) -> Symbol | None:
-        names = self._names
-        for index in range(bisect_left(names, name, key=lambda entry: entry[0]), len(names)):
-            known, kind, offset = names[index]
-            if known != name:
-                return None
-            found = self._resolve(kind, offset)
+        for offset in self._names.exactly(name):
+            found = self._resolve(offset)
             if found is not None:
                 return found
         return None
 
     @cached_property
-    def _names(self) -> list[tuple[str, NameKind, int]]:
-        """The names of everything with an address, as displayed, sorted."""
-        display = self.display_name
-        names: list[tuple[str, NameKind, int]] = []
-        for raw, kind, offset in scan_names(self.file.records):
-            name = raw.decode("utf-8", "replace")
-            names.append((display(name) if kind == "public" else name, kind, offset))
-        order = {kind: index for index, kind in enumerate(_PREFERRED_ORDER)}
-        names.sort(key=lambda entry: (entry[0], order[entry[1]]))
-        return names
+    def _names(self) -> NameIndex:
+        return NameIndex(self.file.records, self.display_name)
 
-    def _resolve(self, kind: NameKind, offset: int) -> Symbol | None:
+    def _resolve(self, offset: int) -> Symbol | None:
+        """The symbol of the record at an offset in the symbol record stream, or None if it leads to no address."""
         try:
             record = parse_record(self.file.records, offset)
-            if kind == "procedure":
-                procedure = self._procedure(record) if isinstance(record, Reference) else None
+            if isinstance(record, Reference):
+                procedure = self._procedure(record)
                 return self._symbol(procedure) if procedure is not None else None
             return self._symbol(record) if isinstance(record, Located) else None
         except FormatError:
             return None
 
     def search(self, pattern: str) -> Iterator[Symbol]:
-        """Yield the symbols whose undecorated names match a wildcard, by name; each name and address once.
-
-        The first search reads all names of the file.
-        """
-        match = wildcard(pattern).fullmatch
+        """Yield the symbols whose undecorated names match a wildcard, by name; each name and address once."""
         last_name = ""
         seen: set[int] = set()
-        for name, kind, offset in self._names:
-            if not match(name):
-                continue
-            symbol = self._resolve(kind, offset)
+        for name, offset in self._names.matching(pattern):
+            symbol = self._resolve(offset)
             if symbol is None:
                 continue
             if name != last_name:
@@ -291,11 +275,10 @@ class PdbSymbols(ModuleSymbols):
         if self.stripped:
             return []
         found: list[_Placed] = []
-        for raw, kind, offset in scan_names(self.file.records):
-            if kind == "data" and raw:
-                symbol = self._resolve(kind, offset)
-                if symbol is not None:
-                    found.append(_Placed(symbol.rva, symbol.name, symbol.size, symbol.kind))
+        for offset in self._names.of_kind(DATA):
+            symbol = self._resolve(offset)
+            if symbol is not None and symbol.name:
+                found.append(_Placed(symbol.rva, symbol.name, symbol.size, symbol.kind))
         found.sort()
         return found
 
@@ -380,7 +363,7 @@ class PdbSymbols(ModuleSymbols):
             size = builder.type(index).size if udt.kind == "enum" else udt.size
             found[udt.name] = max(size, found.get(udt.name, 0))
         records = self.file.records
-        for offset in scan_kind(records, S_UDT):
+        for offset in self._names.of_kind((S_UDT,)):
             try:
                 record = parse_record(records, offset)
                 if isinstance(record, Named) and record.name not in found:
@@ -439,24 +422,50 @@ class PdbSymbols(ModuleSymbols):
                 return record.value
         return None
 
-    # -- lines ---------------------------------------------------------------------------------------------------
+    # -- code ----------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def code(self) -> PdbCode:
+        """Source lines, inlined calls and local variables."""
+        from kdive.symbols.pdb_code import PdbCode
+
+        return PdbCode(self.file, self._builder)
 
     def line(self, rva: int) -> SourceLine | None:
         """Return the source line of ``rva``, or None where the file records none."""
-        from kdive.formats.pdb.lines import find_line
+        return self.code.line(rva)
 
-        dbi = self.file.dbi
-        place = self.file.addresses.place(rva)
-        if dbi is None or place is None:
-            return None
-        try:
-            number = dbi.module_at(*place)
-            found = find_line(self.file.module_lines(number), *place) if number is not None else None
-            if found is None:
-                return None
-            return SourceLine(self.file.strings.get(found[0]), found[1])
-        except FormatError:
-            return None
+    def addresses(self, file: str, line: int) -> tuple[int, ...]:
+        """Return the RVAs at which code of a source line starts, ascending.
+
+        Raises:
+            FormatError: The list of source files is broken.
+        """
+        return self.code.addresses(file, line)
+
+    def source_files(self) -> Iterator[SourceFile]:
+        """Yield the source files, each once. This reads the line tables of all modules."""
+        return self.code.source_files()
+
+    def locals(self, rva: int) -> tuple[LocalVariable, ...]:
+        """Return the parameters and variables in scope at ``rva``, those of the outermost function first.
+
+        Raises:
+            FormatError: The records of the procedure are broken.
+        """
+        return self.code.locals(rva)
+
+    def inline_frames(self, rva: int) -> tuple[InlineFrame, ...]:
+        """Return the inlined calls around ``rva``, the innermost first.
+
+        Raises:
+            FormatError: The records of the procedure are broken.
+        """
+        return self.code.inline_frames(rva)
+
+    def missing(self) -> tuple[str, ...]:
+        """Return what a complete PDB would hold and this one does not, each with the reason."""
+        return self.file.missing
 
 
 def _below(entries: list[_Placed], rva: int) -> Symbol | None:

@@ -123,6 +123,26 @@ class PdbFile:
             raise FormatError(f"{self.msf.name} has no string table")
         return StringTable(self.msf.stream(number))
 
+    @cached_property
+    def missing(self) -> tuple[str, ...]:
+        """What a complete PDB would hold and this one does not, each with the reason."""
+        found: list[str] = []
+        types = self.types
+        if types is None or types.first == types.end:
+            found.append("types: the file was made without them (a stripped PDB)")
+        if self.dbi is None:
+            found.append("symbols: the file holds only types (a type server of the compiler)")
+        elif self._minimal:
+            found.append(
+                "private symbols, types and lines: they stayed in the object files (linked with /DEBUG:FASTLINK)"
+            )
+        else:
+            if self.dbi.stripped:
+                found.append("private symbols: removed (a stripped PDB)")
+            if not any(module.c13_size for module in self.dbi.modules):
+                found.append("source lines: no module has any")
+        return tuple(found)
+
     def module(self, number: int) -> ModuleInfo:
         """Return a module by its 0-based number.
 

@@ -6,10 +6,12 @@ Format facts: Microsoft's published PDB sources (``PDB/dbi/gsi.cpp``) and LLVM's
 from __future__ import annotations
 
 import struct
+from bisect import bisect_left, bisect_right
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from kdive.formats.buffer import Buffer
-from kdive.formats.pdb.records import S_PUB32
+from kdive.formats.pdb.kinds import S_PUB32
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,6 +24,8 @@ _SIGNATURE = 0xFFFFFFFF
 _VERSION = 0xF12F091A
 _BUCKETS = 4096
 _BUCKETS_MINIMAL = 0x3FFFF
+_MAX_AT_ONE_ADDRESS = 64
+_LOOKUPS_BEFORE_READING_ALL = 128
 _MEMORY_RECORD_SIZE = 12
 """Bucket starts count in the size that a hash record had in the memory of a 32-bit linker."""
 
@@ -97,6 +101,7 @@ class PublicSymbols:
 
     def __init__(self, data: bytes, records: bytes, *, minimal: bool = False) -> None:
         self._records = records
+        self._lookups = 0
         if len(data) < _PSI_HEADER.size:
             self.names = SymbolHash(b"")
             self._map = memoryview(b"").cast("I")
@@ -113,31 +118,41 @@ class PublicSymbols:
         """Return the record offset of entry ``index`` of the address map."""
         return self._map[index]
 
-    def _place(self, index: int) -> tuple[int, int]:
-        at = self._map[index]
+    @cached_property
+    def _places(self) -> list[int]:
+        """``section << 32 | offset`` of every entry of the address map."""
+        records, limit, unpack = self._records, len(self._records) - _PLACED.size, _PLACED.unpack_from
+        places: list[int] = []
+        for at in self._map.tolist():
+            kind = offset = section = 0
+            if at <= limit:
+                _, kind, _, offset, section = unpack(records, at)
+            places.append(section << 32 | offset if kind == S_PUB32 else 0)
+        return places
+
+    def _key(self, at: int) -> int:
         if at + _PLACED.size > len(self._records):
-            return (0, 0)
+            return 0
         _, kind, _, offset, section = _PLACED.unpack_from(self._records, at)
-        return (section, offset) if kind == S_PUB32 else (0, 0)
+        return section << 32 | offset if kind == S_PUB32 else 0
 
     def at_or_below(self, section: int, offset: int) -> range:
         """Return the entries of the address map that share the greatest address not above ``section:offset``.
 
-        The range is empty if there is none in that section.
+        The range is empty if there is none in that section. The first lookups look at the records on their way; once
+        there were many, the addresses of all are read.
         """
-        low, high = 0, len(self._map)
-        while low < high:
-            middle = (low + high) // 2
-            if self._place(middle) <= (section, offset):
-                low = middle + 1
-            else:
-                high = middle
-        if low == 0:
+        self._lookups += 1
+        wanted = section << 32 | offset
+        if self._lookups > _LOOKUPS_BEFORE_READING_ALL:
+            places = self._places
+            low = bisect_right(places, wanted)
+            place = places[low - 1] if low else 0
+            first = bisect_left(places, place, max(low - _MAX_AT_ONE_ADDRESS, 0), low)
+        else:
+            low = bisect_right(self._map, wanted, key=self._key)
+            place = self._key(self._map[low - 1]) if low else 0
+            first = bisect_left(self._map, place, max(low - _MAX_AT_ONE_ADDRESS, 0), low, key=self._key)
+        if not low or place >> 32 != section or place > wanted:
             return range(0)
-        place = self._place(low - 1)
-        if place[0] != section or place[1] > offset:
-            return range(0)
-        first = low - 1
-        while first > 0 and low - first < 64 and self._place(first - 1) == place:
-            first -= 1
         return range(first, low)

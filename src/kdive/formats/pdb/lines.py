@@ -1,12 +1,17 @@
 """Source lines: the C13 subsections of a module's stream.
 
-Format facts: ``cvinfo.h`` in Microsoft's published PDB sources and LLVM's ``DebugLinesSubsection``.
+The entries stay in the columns in which the file has them; a lookup bisects them.
+
+Format facts: ``cvinfo.h`` in Microsoft's published PDB sources and LLVM's ``DebugLinesSubsection``,
+``DebugInlineeLinesSubsection`` and ``DebugChecksumsSubsection``.
 """
 
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING
+from bisect import bisect_right
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
 
 from kdive.errors import FormatError
 from kdive.formats.buffer import Buffer
@@ -17,59 +22,201 @@ if TYPE_CHECKING:
 _SUBSECTION = struct.Struct("<II")
 _LINES = 0xF2
 _CHECKSUMS = 0xF4
-_IGNORE = 0x80000000
+_INLINEES = 0xF6
 _HEADER = struct.Struct("<IHHI")
 _BLOCK = struct.Struct("<III")
-_LINE = struct.Struct("<II")
+_CHECKSUM = struct.Struct("<IBB")
+_INLINEE = struct.Struct("<III")
+_INLINEE_WITH_FILES = 1
 _LINE_MASK = 0xFFFFFF
-_NOT_A_LINE = frozenset({0xFEEFEE, 0xF00F00})
+_STATEMENT = 0x80000000
+CHECKSUM_KINDS = {0: "", 1: "MD5", 2: "SHA-1", 3: "SHA-256"}
+NOT_A_LINE = frozenset({0xFEEFEE, 0xF00F00})
 """Line numbers that tell a debugger to step over or into, rather than where the source is."""
 
 
-def _subsections(buffer: Buffer, wanted: int) -> Iterator[Buffer]:
-    at = 0
-    while at + _SUBSECTION.size <= len(buffer):
-        kind, size = buffer.unpack(_SUBSECTION, at)
-        at += _SUBSECTION.size
-        if kind == wanted:
-            yield buffer.sub(at, size)
-        at += (size + 3) & ~3
+class FileEntry(NamedTuple):
+    """A source file: offset of its name in the string table, kind and bytes of its checksum."""
+
+    name: int
+    checksum_kind: str
+    checksum: bytes
 
 
-def find_line(data: bytes, section: int, offset: int) -> tuple[int, int] | None:
-    """Return ``(offset of the file's name in the string table, line)`` of the code at ``section:offset``, or None.
+class Inlinee(NamedTuple):
+    """An inlined function: offset of its file in the table of checksums, and its first line."""
+
+    file: int
+    line: int
+
+
+class LineBlock(NamedTuple):
+    """Lines of one file in one run of code.
+
+    Attributes:
+        section: 1-based section number.
+        start: Offset in the section of the run that the block belongs to.
+        size: Size of the run in bytes.
+        file: Offset of the file in the table of checksums.
+        offsets: Offsets of the entries from ``start``, ascending.
+        packed: For each entry: 24 bits line, 7 bits to the last line, 1 bit statement.
+    """
+
+    section: int
+    start: int
+    size: int
+    file: int
+    offsets: memoryview
+    packed: memoryview
+
+    def lines(self) -> list[int]:
+        """The line numbers of the entries."""
+        return [value & _LINE_MASK for value in self.packed.tolist()]
+
+
+class LineSpan(NamedTuple):
+    """One line's code: ``start`` and ``end`` are offsets in the section, ``file`` one in the table of checksums."""
+
+    section: int
+    start: int
+    end: int
+    file: int
+    line: int
+    last_line: int
+    statement: bool
+
+
+class ModuleLines:
+    """The lines of one module.
 
     Args:
-        data: The C13 part of a module's stream.
-        section: 1-based section number.
-        offset: Offset in the section.
+        data: The C13 part of the module's stream.
 
     Raises:
         FormatError: A subsection is cut short.
     """
-    buffer = Buffer(data, "line information")
-    for lines in _subsections(buffer, _LINES):
-        start, at_section, flags, size = lines.unpack(_HEADER, 0)
-        if at_section != section or not start <= offset < start + size:
-            continue
-        found = _search(lines, flags, offset - start)
-        if found is not None:
-            file, line = found
-            for checksums in _subsections(buffer, _CHECKSUMS):
-                return checksums.u32(file), line
-    return None
 
+    def __init__(self, data: bytes) -> None:
+        self._buffer = buffer = Buffer(data, "line information")
+        self._parts: dict[int, list[Buffer]] = {}
+        at = 0
+        while at + _SUBSECTION.size <= len(buffer):
+            kind, size = buffer.unpack(_SUBSECTION, at)
+            at += _SUBSECTION.size
+            if kind in (_LINES, _CHECKSUMS, _INLINEES):
+                self._parts.setdefault(kind, []).append(buffer.sub(at, size))
+            at += (size + 3) & ~3
 
-def _search(lines: Buffer, flags: int, offset: int) -> tuple[int, int] | None:
-    best: tuple[int, int, int] | None = None
-    at = _HEADER.size
-    while at + _BLOCK.size <= len(lines):
-        file, count, size = lines.unpack(_BLOCK, at)
-        if size < _BLOCK.size or count * (12 if flags & 1 else 8) > size:
-            raise FormatError("a block of source lines is cut short", offset=at)
-        for start, packed in _LINE.iter_unpack(lines.slice(at + _BLOCK.size, count * _LINE.size)):
-            line = packed & _LINE_MASK
-            if start <= offset and line not in _NOT_A_LINE and (best is None or start >= best[0]):
-                best = (start, file, line)
-        at += size
-    return None if best is None else (best[1], best[2])
+    @cached_property
+    def blocks(self) -> list[LineBlock]:
+        """All lines, in the order of the file.
+
+        Raises:
+            FormatError: A block is cut short.
+        """
+        found: list[LineBlock] = []
+        for part in self._parts.get(_LINES, []):
+            start, section, flags, size = part.unpack(_HEADER, 0)
+            at = _HEADER.size
+            while at + _BLOCK.size <= len(part):
+                file, count, length = part.unpack(_BLOCK, at)
+                if length < _BLOCK.size or count * (12 if flags & 1 else 8) > length:
+                    raise FormatError("a block of source lines is cut short", offset=at)
+                words = part.slice(at + _BLOCK.size, count * 8).cast("I")
+                found.append(LineBlock(section, start, size, file, words[0::2], words[1::2]))
+                at += length
+        return found
+
+    def find(self, section: int, offset: int) -> LineSpan | None:
+        """Return the line of the code at ``section:offset``, or None.
+
+        Raises:
+            FormatError: A block is cut short.
+        """
+        best: LineSpan | None = None
+        for block in self.blocks:
+            delta = offset - block.start
+            if block.section != section or not 0 <= delta < block.size:
+                continue
+            index = bisect_right(block.offsets, delta) - 1
+            while index >= 0 and block.packed[index] & _LINE_MASK in NOT_A_LINE:
+                index -= 1
+            # The last entry at one offset counts, and of several blocks the one that starts last.
+            if index >= 0 and (best is None or block.start + block.offsets[index] >= best.start):
+                best = self._span(block, index)
+        if best is None:
+            return None
+        return best._replace(end=self._next(best, section))
+
+    def _span(self, block: LineBlock, index: int) -> LineSpan:
+        packed: int = block.packed[index]
+        line = packed & _LINE_MASK
+        end: int = block.offsets[index + 1] if index + 1 < len(block.offsets) else block.size
+        return LineSpan(
+            block.section,
+            block.start + block.offsets[index],
+            block.start + end,
+            block.file,
+            line,
+            line + (packed >> 24 & 0x7F),
+            bool(packed & _STATEMENT),
+        )
+
+    def _next(self, span: LineSpan, section: int) -> int:
+        """Where the entry ends: code of one run may alternate between blocks of several files."""
+        end = span.end
+        for block in self.blocks:
+            if block.section == section and block.start <= span.start < block.start + block.size:
+                index = bisect_right(block.offsets, span.start - block.start)
+                if index < len(block.offsets):
+                    end = min(end, block.start + block.offsets[index])
+        return end
+
+    def spans(self, file: int, line: int) -> Iterator[LineSpan]:
+        """Yield the code of one line of a file (an offset in the table of checksums).
+
+        Raises:
+            FormatError: A block is cut short.
+        """
+        for block in self.blocks:
+            if block.file != file:
+                continue
+            for index, packed in enumerate(block.packed):
+                if packed & _LINE_MASK == line:
+                    span = self._span(block, index)
+                    yield span._replace(end=self._next(span, span.section))
+
+    @cached_property
+    def files(self) -> dict[int, FileEntry]:
+        """The table of checksums: source files by their offset in it.
+
+        Raises:
+            FormatError: The table is cut short.
+        """
+        found: dict[int, FileEntry] = {}
+        for part in self._parts.get(_CHECKSUMS, [])[:1]:
+            at = 0
+            while at + _CHECKSUM.size <= len(part):
+                name, size, kind = part.unpack(_CHECKSUM, at)
+                entry = FileEntry(name, CHECKSUM_KINDS.get(kind, f"kind {kind}"), part.bytes(at + _CHECKSUM.size, size))
+                found[at] = entry
+                at = (at + _CHECKSUM.size + size + 3) & ~3
+        return found
+
+    @cached_property
+    def inlinees(self) -> dict[int, Inlinee]:
+        """The inlined functions by their item index.
+
+        Raises:
+            FormatError: The table is cut short.
+        """
+        found: dict[int, Inlinee] = {}
+        for part in self._parts.get(_INLINEES, []):
+            signature, at = part.u32(0), 4
+            while at + _INLINEE.size <= len(part):
+                inlinee, file, line = part.unpack(_INLINEE, at)
+                at += _INLINEE.size
+                if signature == _INLINEE_WITH_FILES:
+                    at += 4 + 4 * part.u32(at)
+                found[inlinee] = Inlinee(file, line)
+        return found

@@ -1,4 +1,4 @@
-"""Symbol records (CodeView ``S_*``).
+"""Symbol records (CodeView ``S_*``): those that carry names and addresses, decoded fast.
 
 Format facts: ``cvinfo.h`` in Microsoft's published PDB sources and LLVM's ``CodeViewSymbols.def``.
 """
@@ -6,52 +6,38 @@ Format facts: ``cvinfo.h`` in Microsoft's published PDB sources and LLVM's ``Cod
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kdive.errors import FormatError
+from kdive.formats.pdb.kinds import (
+    DATA,
+    PROCEDURE_REFERENCES,
+    PROCEDURES,
+    S_CONSTANT,
+    S_DATAREF,
+    S_GDATA32,
+    S_GPROC32,
+    S_PROCREF,
+    S_PUB32,
+    S_THUNK32,
+    S_UDT,
+    SCOPES,
+    THREAD_DATA,
+    layout,
+)
 from kdive.formats.pdb.numeric import name_at, numeric
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-S_THUNK32 = 0x1102
-S_BLOCK32 = 0x1103
-S_CONSTANT = 0x1107
-S_UDT = 0x1108
-S_LDATA32 = 0x110C
-S_GDATA32 = 0x110D
-S_PUB32 = 0x110E
-S_LPROC32 = 0x110F
-S_GPROC32 = 0x1110
-S_LTHREAD32 = 0x1112
-S_GTHREAD32 = 0x1113
-S_LMANDATA = 0x111C
-S_GMANDATA = 0x111D
-S_PROCREF = 0x1125
-S_DATAREF = 0x1126
-S_LPROCREF = 0x1127
-S_SEPCODE = 0x1132
-S_LPROC32_ID = 0x1146
-S_GPROC32_ID = 0x1147
-S_LPROC32_DPC = 0x1155
-S_LPROC32_DPC_ID = 0x1156
-
-PROCEDURES = frozenset({S_LPROC32, S_GPROC32, S_LPROC32_ID, S_GPROC32_ID, S_LPROC32_DPC, S_LPROC32_DPC_ID})
-PROCEDURES_BY_ID = frozenset({S_LPROC32_ID, S_GPROC32_ID, S_LPROC32_DPC_ID})
-"""Procedures whose type index is an item of the IPI stream."""
-DATA = frozenset({S_LDATA32, S_GDATA32, S_LMANDATA, S_GMANDATA})
-THREAD_DATA = frozenset({S_LTHREAD32, S_GTHREAD32})
-PROCEDURE_REFERENCES = frozenset({S_PROCREF, S_LPROCREF})
-_SCOPES = PROCEDURES | {S_THUNK32, S_BLOCK32, S_SEPCODE}
-
 PUBLIC_CODE = 1
 PUBLIC_FUNCTION = 2
 
 _HEAD = struct.Struct("<HH")
-_PROCEDURE = struct.Struct("<IIIIIIIIHB")
-_DATA = struct.Struct("<IIH")
-_THUNK = struct.Struct("<IIIIHHB")
-_REFERENCE = struct.Struct("<IIH")
+_PROCEDURE = layout(S_GPROC32)[0]
+_DATA = layout(S_GDATA32)[0]
+_THUNK = layout(S_THUNK32)[0]
+_REFERENCE = layout(S_PROCREF)[0]
 _U32 = struct.Struct("<I")
 
 
@@ -96,7 +82,6 @@ class Named(NamedTuple):
 
 
 SymbolRecord = Located | Reference | Named
-NameKind = Literal["public", "data", "procedure"]
 
 
 def record_at(data: bytes, at: int) -> tuple[int, bytes]:
@@ -151,45 +136,6 @@ def _decode(kind: int, body: bytes) -> SymbolRecord | None:
     return None
 
 
-_NAME_KINDS: dict[int, NameKind] = {S_PUB32: "public", S_PROCREF: "procedure", S_LPROCREF: "procedure"}
-_NAME_KINDS.update(dict.fromkeys(DATA, "data"))
-_NAME_START = 14
-"""The records above all have their name at the same place."""
-
-
-def scan_names(data: bytes) -> Iterator[tuple[bytes, NameKind, int]]:
-    """Yield ``(name, kind, offset)`` of every record of a symbol record stream that has an address.
-
-    Stops without complaint at the first broken record length: what was before it is still good.
-    """
-    unpack, size, kinds, find = _HEAD.unpack_from, len(data), _NAME_KINDS, data.find
-    at = 0
-    while at + 4 <= size:
-        length, kind = unpack(data, at)
-        end = at + 2 + length
-        if length < 2 or end > size:
-            return
-        known = kinds.get(kind)
-        if known is not None:
-            stop = find(b"\0", at + _NAME_START, end)
-            if stop > 0:
-                yield data[at + _NAME_START : stop], known, at
-        at = end
-
-
-def scan_kind(data: bytes, wanted: int) -> Iterator[int]:
-    """Yield the offsets of the records of one kind in a symbol record stream."""
-    unpack, size = _HEAD.unpack_from, len(data)
-    at = 0
-    while at + 4 <= size:
-        length, kind = unpack(data, at)
-        if kind == wanted:
-            yield at
-        at += 2 + length
-        if length < 2:
-            return
-
-
 def scan_module(data: bytes, end: int) -> Iterator[Located]:
     """Yield the procedures, thunks and variables at the outermost level of a module's records.
 
@@ -206,7 +152,7 @@ def scan_module(data: bytes, end: int) -> Iterator[Located]:
         following = at + 2 + length
         if length < 2 or following > end:
             return
-        if kind in _SCOPES and length >= 10:
+        if kind in SCOPES and length >= 10:
             scope_end: int = _U32.unpack_from(data, at + 8)[0]
             if following <= scope_end <= end:
                 following = scope_end

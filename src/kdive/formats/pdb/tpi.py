@@ -32,6 +32,7 @@ _MAX_FIELDS = 1 << 18
 _MAX_NAME_HITS = 1024
 _MAX_CANDIDATES = 128
 """A bucket of a sound file holds a handful; without a bound a hostile one makes every reference a long search."""
+_LOOKUPS_BEFORE_READING_ALL = 64
 FIRST_INDEX = 0x1000
 
 
@@ -78,6 +79,7 @@ class TypeStream:
         if (self.end - self.first) * 4 > record_bytes:
             raise FormatError(f"the type stream claims {self.end - self.first} records in {record_bytes:#x} bytes")
         self._chunk_offsets: dict[int, list[int]] = {}
+        self._lookups = 0
 
     @cached_property
     def _hash_data(self) -> Buffer:
@@ -183,19 +185,42 @@ class TypeStream:
         return entries
 
     @cached_property
-    def _buckets(self) -> dict[int, list[int]] | None:
-        """Record indexes by hash bucket; None if the file has no usable table."""
+    def _hash_values(self) -> bytes | None:
+        """One hash bucket number per record; None if the file has no usable table."""
         data, count = self._hash_data, self.end - self.first
         size = self._key_size
         if size not in (2, 4) or not self._bucket_count or self._values_at < 0:
             return None
         if self._values_size < count * size or self._values_at + count * size > len(data) or not count:
             return None
-        values = data.slice(self._values_at, count * size).cast("I" if size == 4 else "H").tolist()
+        return data.bytes(self._values_at, count * size)
+
+    @cached_property
+    def _buckets(self) -> dict[int, list[int]]:
+        """Record indexes by hash bucket."""
+        values = memoryview(self._hash_values or b"").cast("I" if self._key_size == 4 else "H")
         buckets: dict[int, list[int]] = {}
-        for index, value in enumerate(values, self.first):
+        for index, value in enumerate(values.tolist(), self.first):
             buckets.setdefault(value, []).append(index)
         return buckets
+
+    def _in_bucket(self, bucket: int) -> list[int]:
+        """The records of a hash bucket: the first lookups search the table, after many it is turned round."""
+        self._lookups += 1
+        values, size = self._hash_values, self._key_size
+        if values is None:
+            return []
+        if self._lookups > _LOOKUPS_BEFORE_READING_ALL:
+            return self._buckets.get(bucket, [])
+        needle = bucket.to_bytes(size, "little")
+        found: list[int] = []
+        at = values.find(needle)
+        while at >= 0:
+            if at % size == 0:
+                found.append(self.first + at // size)
+                at += size - 1
+            at = values.find(needle, at + 1)
+        return found
 
     def _udt(self, index: int) -> Udt | None:
         try:
@@ -235,11 +260,10 @@ class TypeStream:
 
     def _by_hash(self, name: str) -> list[int]:
         """Candidates for a name, the latest first."""
-        buckets = self._buckets
-        if buckets is None:
+        if self._hash_values is None:
             index = self._by_name.get(name)
             return [] if index is None else [index]
-        found = buckets.get(hash_v1(name.encode("utf-8", "replace")) % self._bucket_count, [])
+        found = self._in_bucket(hash_v1(name.encode("utf-8", "replace")) % self._bucket_count)
         return found[: -_MAX_CANDIDATES - 1 : -1]
 
     @cached_property
