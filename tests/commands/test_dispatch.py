@@ -95,3 +95,20 @@ def test_a_command_that_the_target_cannot_serve_is_refused(cache: Path) -> None:
     assert isinstance(outcome.error, CapabilityError)
     assert "physical memory" in str(outcome.error)
     assert outcome.not_run == "k"
+
+
+@pytest.mark.parametrize(
+    ("line", "path", "commands"),
+    [
+        (".sympath /a;/b", "/a;/b", 1),
+        (".sympath srv*/c*https://host/s;/b; .echo x", "srv*/c*https://host/s;/b", 2),
+        (".sympath /a;.echo", "/a;.echo", 1),
+        (".sympath /a\n.echo x", "/a", 2),
+        (".sympath /a; /b", "/a;/b", 1),
+    ],
+)
+def test_a_path_keeps_its_semicolons(line: str, path: str, commands: int, dispatcher: Dispatcher) -> None:
+    outcome = dispatcher.run(line)
+    assert outcome.error is None
+    assert len(outcome.results) == commands
+    assert dispatcher.session.store.path == path

@@ -64,10 +64,12 @@ MODULES: dict[str, tuple[str, ...]] = {
     "physical": ("!db", "!dc", "!dd", "!dq", "!dw"),
     "reload": (".reload", "ld", "!chksym", "!sym"),
     "search": ("s", "c"),
+    "source": (".srcpath", ".srcpath+", "ls", "lsa"),
     "stack": ("k", "kb", "kn", "kp", "kv", "kf", "kP", "kL", ".frame", ".cxr", ".ecxr", ".exr", ".trap", "r"),
     "symbol_path": (".sympath", ".sympath+", ".symfix"),
     "symbols": ("x", "xf", "ln"),
     "target": ("vertarget", "version", ".time", "capabilities", "status", ".effmach"),
     "types": ("dt",),
+    "variables": ("dv",),
     "usermode": ("!peb", "!teb", "!dlls"),
 }

@@ -40,14 +40,14 @@ def frame_info(session: Session, index: int, frames: list[StackFrame], *, argume
     place = frame_place(session, frame)
     source = f"{place.source.file} @ {place.source.line}" if place.source is not None else None
     slots: tuple[int | None, ...] = ()
-    if arguments and frame.context.machine == "amd64":
+    if arguments and frame.context.machine == "amd64" and frame.how != "inline":
         # The caller leaves room for four register arguments above the return address: at the bottom of its own frame.
         above = frames[index + 1] if index + 1 < len(frames) else None
         called = above is not None and not above.note.startswith("machine")
         runs = session.memory.read_prefix(above.child_sp, 32) if above is not None and called else b""
         values = [int.from_bytes(runs[at : at + 8], "little") for at in range(0, len(runs) - 7, 8)]
         slots = tuple(values[place] if place < len(values) else None for place in range(4))
-    following = frames[index + 1].ip if index + 1 < len(frames) else None
+    following = frames[index + 1].ip if index + 1 < len(frames) and frame.how != "inline" else None
     chained = frame.how == "chain"
     how = "scan" if chained else frame.how
     return FrameInfo(

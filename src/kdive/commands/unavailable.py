@@ -14,7 +14,7 @@ _REASONS = {
     ),
     "reads the live processor, and a dump holds none": "rdmsr ib iw id !apic !ioapic",
     "is not in this release": (
-        "dv ls lsa .srcpath .srcpath+ !handle !object !vad !pool !poolused !poolfind !vm !memusage !pfn !irp "
+        "!handle !object !vad !pool !poolused !poolfind !vm !memusage !pfn !irp "
         "!drvobj !devobj !devstack !devnode !locks !stacks !idt !gdt dg !dpcs !timer !apc !ready !verifier !token !sd "
         "!reg !session !job !chkimg !uniqstack !findstack !for_each_frame .dump .shell .lines kd .kframes "
         "!sysinfo .context .tss"

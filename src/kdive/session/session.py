@@ -16,6 +16,7 @@ from kdive.nt.processors import crash_processor, processor_context
 from kdive.record import Record, field
 from kdive.session.aliases import AliasTable
 from kdive.session.scope import Scope
+from kdive.session.source import SourcePath
 from kdive.symbols.catalogue import IsfCatalogue
 from kdive.symbols.engine import SymbolEngine
 from kdive.symbols.path import MICROSOFT_SERVER
@@ -93,6 +94,7 @@ class Session:
         """Result slots ``$0``, ``$1`` … of the last command that found several things."""
         self.last_dump_address = 0
         self.last_disassembly_address: int | None = None
+        self.sources = SourcePath(self.options.source_path)
         self.fetcher = self._make_fetcher()
         cache = self.options.cache
         self.store = SymbolStore(self.options.effective_symbol_path, cache / "symbols", self.fetcher)
@@ -219,6 +221,7 @@ class Session:
     def walk_stack(self, context: RegisterContext, limit: int = STACK_LIMIT) -> list[StackFrame]:
         """Walk the call stack of any context."""
         from kdive.session.crash import trap_frame_context
+        from kdive.session.frames import with_inline_frames
         from kdive.session.unwind import SessionUnwindHost
         from kdive.stack.unwinder import walk
 
@@ -231,4 +234,5 @@ class Session:
             except KdiveError:
                 bounds = None
         host = SessionUnwindHost(self.memory, self.engine, lambda address: trap_frame_context(self, address))
-        return walk(context, host, limit=limit, cancel=self.cancel, stack_bounds=bounds)
+        frames = walk(context, host, limit=limit, cancel=self.cancel, stack_bounds=bounds)
+        return with_inline_frames(self.engine, frames)[:limit]
