@@ -331,8 +331,10 @@ class SymbolEngine:
         from kdive.symbols.exports import ExportSymbols
 
         symbols = ExportSymbols(image)
+        if symbols.nearest(state.module.size) is None:
+            return None
         state.evidence = "the image's export directory"
-        return symbols if symbols.nearest(state.module.size) is not None else None
+        return symbols
 
     def nearest(self, address: int) -> Nearest | None:
         """Return the symbol at or below an address; None outside every module."""

@@ -433,7 +433,8 @@ class PdbSymbols(ModuleSymbols):
 
     def line(self, rva: int) -> SourceLine | None:
         """Return the source line of ``rva``, or None where the file records none."""
-        return self.code.line(rva)
+        # Stripped files have neither lines nor scopes: the machinery for them is not even imported.
+        return None if self.stripped else self.code.line(rva)
 
     def addresses(self, file: str, line: int) -> tuple[int, ...]:
         """Return the RVAs at which code of a source line starts, ascending.
@@ -453,7 +454,7 @@ class PdbSymbols(ModuleSymbols):
         Raises:
             FormatError: The records of the procedure are broken.
         """
-        return self.code.locals(rva)
+        return () if self.stripped else self.code.locals(rva)
 
     def inline_frames(self, rva: int) -> tuple[InlineFrame, ...]:
         """Return the inlined calls around ``rva``, the innermost first.
@@ -461,7 +462,7 @@ class PdbSymbols(ModuleSymbols):
         Raises:
             FormatError: The records of the procedure are broken.
         """
-        return self.code.inline_frames(rva)
+        return () if self.stripped else self.code.inline_frames(rva)
 
     def missing(self) -> tuple[str, ...]:
         """Return what a complete PDB would hold and this one does not, each with the reason."""

@@ -6,10 +6,11 @@ Format facts: ``cvinfo.h`` in Microsoft's published PDB sources and LLVM's ``Cod
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 from kdive.errors import FormatError
 from kdive.formats.pdb.numeric import name_at, numeric
+from kdive.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,7 +53,7 @@ _ALIAS_LEAVES = {0x100A: True, 0x150A: False}
 ALIAS_LEAVES = frozenset(_ALIAS_LEAVES)
 
 
-class Udt(NamedTuple):
+class Udt(Record, frozen=True):
     """A structure, class, union or enumeration.
 
     Attributes:
@@ -76,7 +77,7 @@ class Udt(NamedTuple):
     scoped: bool
 
 
-class Pointer(NamedTuple):
+class Pointer(Record, frozen=True):
     """A pointer or a reference of ``size`` bytes."""
 
     target: int
@@ -84,7 +85,7 @@ class Pointer(NamedTuple):
     mode: int
 
 
-class Array(NamedTuple):
+class Array(Record, frozen=True):
     """An array: ``size`` bytes of ``element`` (or ``elements`` of them, for vectors, where size is 0)."""
 
     element: int
@@ -92,7 +93,7 @@ class Array(NamedTuple):
     elements: int = 0
 
 
-class Bitfield(NamedTuple):
+class Bitfield(Record, frozen=True):
     """``length`` bits from bit ``position`` of ``base``."""
 
     base: int
@@ -100,14 +101,14 @@ class Bitfield(NamedTuple):
     length: int
 
 
-class Modifier(NamedTuple):
+class Modifier(Record, frozen=True):
     """``const``, ``volatile`` (or another name for) ``target``."""
 
     target: int
     flags: int = 0
 
 
-class Procedure(NamedTuple):
+class Procedure(Record, frozen=True):
     """A function signature; ``arguments`` is the type index of the argument list, ``owner`` the class or 0."""
 
     result: int
@@ -115,13 +116,13 @@ class Procedure(NamedTuple):
     owner: int = 0
 
 
-class ArgumentList(NamedTuple):
+class ArgumentList(Record, frozen=True):
     """The parameters of a signature."""
 
     types: tuple[int, ...]
 
 
-class Opaque(NamedTuple):
+class Opaque(Record, frozen=True):
     """A type that is there but has no layout to speak of (a vtable shape, a label)."""
 
     leaf: int
@@ -233,7 +234,7 @@ def _udt(leaf: int, body: bytes) -> Udt:
     )
 
 
-class Member(NamedTuple):
+class Member(Record, frozen=True):
     """A data member: ``offset`` in bytes."""
 
     name: str
@@ -241,14 +242,14 @@ class Member(NamedTuple):
     offset: int
 
 
-class StaticMember(NamedTuple):
+class StaticMember(Record, frozen=True):
     """A static data member."""
 
     name: str
     type_index: int
 
 
-class BaseClass(NamedTuple):
+class BaseClass(Record, frozen=True):
     """A base class at ``offset`` bytes; for virtual bases the offset of the vbtable pointer."""
 
     type_index: int
@@ -256,28 +257,28 @@ class BaseClass(NamedTuple):
     virtual: bool = False
 
 
-class VtablePointer(NamedTuple):
+class VtablePointer(Record, frozen=True):
     """The pointer to the virtual function table."""
 
     type_index: int
     offset: int = 0
 
 
-class Enumerate(NamedTuple):
+class Enumerate(Record, frozen=True):
     """A constant of an enumeration."""
 
     name: str
     value: int
 
 
-class NestedType(NamedTuple):
+class NestedType(Record, frozen=True):
     """A type declared inside another."""
 
     name: str
     type_index: int
 
 
-class Method(NamedTuple):
+class Method(Record, frozen=True):
     """A member function; ``overloads`` is more than 1 if ``type_index`` is that of a method list."""
 
     name: str
@@ -285,7 +286,7 @@ class Method(NamedTuple):
     overloads: int = 1
 
 
-class Continuation(NamedTuple):
+class Continuation(Record, frozen=True):
     """The field list goes on in another record."""
 
     type_index: int
