@@ -238,7 +238,7 @@ def test_symbol_options_hold_for_a_session_that_a_client_opens() -> None:
     ("arguments", "status", "part"),
     [
         (["--dump", "nothing.dmp"], 1, "error: no such file"),
-        (["-b", "kd", "--connect", "socket"], 1, "not in this release"),
+        (["-b", "gdb", "--connect", "socket"], 1, "not in this release"),
         (["-b", "kdnet"], 2, "needs a key"),
     ],
 )

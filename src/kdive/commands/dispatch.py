@@ -156,7 +156,9 @@ class Dispatcher:
             raise CapabilityError(
                 f"{name} needs {', '.join(need.value.replace('_', ' ') for need in missing)}, "
                 f"which this {self.session.target.backend} target does not have",
-                hint="capabilities lists what the target can do",
+                hint="a dump shows one moment: it neither runs nor changes"
+                if self.session.target.backend == "dump"
+                else "capabilities lists what the target can do",
             )
         context = CommandContext(self.session, self, spec, name)
         self._deliver(command, spec.handler(context, arguments))

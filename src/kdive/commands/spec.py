@@ -24,6 +24,7 @@ class Group(StrEnum):
 
     SESSION = "session and target"
     ANALYSIS = "crash analysis"
+    RUN = "running the target"
     STACK = "registers and stack"
     MEMORY = "memory"
     CODE = "disassembly"

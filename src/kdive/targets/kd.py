@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 
 HANDSHAKE_DEADLINE = 8.0
 _ATTEMPT = 0.7
+_SYNCHRONISE_WAIT = 0.5
+_SYNCHRONISE_TRIES = 4
 _STEP_DEADLINE = 5.0
 _MACHINES: dict[int, MachineName] = {0x8664: "amd64", 0xAA64: "arm64"}
 _SPECIAL_REGISTERS = 2
@@ -132,8 +134,27 @@ class KdTarget(LiveTarget):
             attempt_end = min(time.monotonic() + _ATTEMPT, end)
             while not self.halted and time.monotonic() < attempt_end:
                 self.poll(max(attempt_end - time.monotonic(), 0), cancel)
-        self._identify()
+        self._synchronise()
+        self.identify()
         self._release_table()
+
+    def _synchronise(self) -> None:
+        """Agree on packet numbers: a target that had a debugger before takes our first request for a repeated one.
+
+        Raises:
+            TargetError: It answers neither before nor after a reset.
+        """
+        for attempt in range(_SYNCHRONISE_TRIES):
+            try:
+                self.connection.version(_SYNCHRONISE_WAIT)
+            except TargetError:
+                if attempt + 1 == _SYNCHRONISE_TRIES:
+                    raise
+                # It answers a reset with its own, and reports the stop again.
+                self.connection.reset()
+                self.poll(_SYNCHRONISE_WAIT)
+            else:
+                return
 
     def _nobody(self, deadline: float) -> TargetError:
         counters = self.connection.link.counters
@@ -158,7 +179,13 @@ class KdTarget(LiveTarget):
             seen, hint = f"{counters.received} packets, and no stop", "the guest may be too busy to stop; try again"
         return TargetError(f"no KD target stopped within {deadline:g} s: {seen}", where=self.description, hint=hint)
 
-    def _identify(self) -> None:
+    def identify(self) -> None:
+        """Ask the halted target who it is.
+
+        Raises:
+            TargetError: It does not answer.
+            UnsupportedError: Its architecture is not supported.
+        """
         version = self.connection.version()
         machine = _MACHINES.get(version.machine)
         if machine is None:
@@ -449,17 +476,23 @@ class KdTarget(LiveTarget):
         return []
 
     def close(self) -> None:
-        """Take the breakpoints out and let the target run on."""
+        """Take the breakpoints out and let the target run on; a lost link leaves nothing to do."""
         try:
-            if not self.halted:
-                self.interrupt()
-                self.poll(_STEP_DEADLINE)
-            if self.halted:
-                for handle in list(self._breakpoints):
-                    self.remove_breakpoint(handle)
-                self.resume()
+            with contextlib.suppress(TargetError):
+                if not self.halted:
+                    self._stop_for_leaving()
+                if self.halted:
+                    for handle in list(self._breakpoints):
+                        self.remove_breakpoint(handle)
+                    self.resume()
         finally:
             self.connection.close()
+
+    def _stop_for_leaving(self) -> None:
+        """Stop a running target if that is needed to take breakpoints out of it."""
+        if any(wanted.handle is not None for wanted in self._breakpoints.values()):
+            self.interrupt()
+            self.poll(_STEP_DEADLINE)
 
 
 def open_kd(transport: Transport, cancel: CancelToken | None = None) -> KdTarget:

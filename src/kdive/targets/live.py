@@ -126,6 +126,14 @@ class LiveTarget(Target):
         """
 
     @abstractmethod
+    def identify(self) -> None:
+        """Ask the halted target who it is, and set ``hints``; needed again after a restart.
+
+        Raises:
+            TargetError: It does not answer.
+        """
+
+    @abstractmethod
     def resume(self, disposition: Disposition = Disposition.HANDLED, *, step: bool = False) -> None:
         """Let the target go on, by one instruction of its present processor if ``step``.
 
