@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SAMPLE := src/kdive/samples/data
 
-.PHONY: setup demo test lint fuzz bench clean
+.PHONY: setup demo test lint fuzz bench lab lab-build clean
 
 setup: $(VENV)/.ready
 
@@ -32,6 +32,13 @@ fuzz: setup
 
 bench: setup
 	$(BIN)/python bench/run.py
+
+lab: setup
+	sh tools/system_packages.sh
+	$(BIN)/python lab/run.py
+
+lab-build:
+	$(PYTHON) lab/build.py
 
 clean:
 	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis

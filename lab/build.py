@@ -18,8 +18,16 @@ KERNEL_BASE = 0xFFFFF80000200000
 DRIVERS = ("faulty", "second")
 COMPILE = (
     *("--target=x86_64-pc-windows-msvc", "-std=c11", "-O1", "-g", "-gcodeview", "-ffreestanding", "-fno-builtin"),
-    *("-fno-stack-protector", "-mno-sse", "-mno-mmx", "-mno-red-zone", "-Wall", "-Werror", "-Wno-microsoft-include"),
-    *("-Wno-unused-function", "-Wno-invalid-noreturn", "-fdebug-compilation-dir=.", "-Iinclude", "-Ikd"),
+    *("-fno-stack-protector", "-fasynchronous-unwind-tables", "-mno-sse", "-mno-mmx", "-mno-red-zone"),
+    *("-Wall", "-Werror", "-Wno-microsoft-include"),
+    *(
+        "-Wno-unused-function",
+        "-Wno-invalid-noreturn",
+        "-fasynchronous-unwind-tables",
+        "-fdebug-compilation-dir=.",
+        "-Iinclude",
+        "-Ikd",
+    ),
 )
 LINK = ("/nologo", "/subsystem:native", "/driver", "/nodefaultlib", "/debug", "/Brepro", "/pdbsourcepath:.")
 
@@ -64,7 +72,12 @@ def build(target: Path) -> None:
         run(clang, "--target=x86_64-unknown-none-elf", "-Iinclude", "-c", "boot/boot.S", "-o", "obj/boot.o")
         flat = "-m", "elf_x86_64", "-nostdlib", "-static", "-e", "start32", "-Ttext=0x100000", "--oformat=binary"
         run(elf, *flat, "obj/boot.o", "-o", "obj/boot.bin")
-        names = ("boot.bin", "ntoskrnl.exe", "ntkrnlmp.pdb", *(f"{name}{end}" for name in DRIVERS for end in (".sys", ".pdb")))
+        names = (
+            "boot.bin",
+            "ntoskrnl.exe",
+            "ntkrnlmp.pdb",
+            *(f"{name}{end}" for name in DRIVERS for end in (".sys", ".pdb")),
+        )
         for name in names:
             shutil.copyfile(objects / name, target / name)
     finally:

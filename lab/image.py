@@ -1,9 +1,9 @@
 """Makes a bootable image of the guest: an ELF file for QEMU's -kernel, with the kernel at any base.
 
 Physical memory (the first megabyte is the firmware's): 0x100000 boot code, 0x101000 parameters, 0x108000 shared user
-data, 0x110000 page tables, 0x1F0000 top of the boot stack, 0x200000 kernel, behind it the drivers. Images are laid out and
-relocated here, so that the guest needs no loader; page tables are ready as well, with 4 KiB pages for images (their
-sections' rights) and 2 MiB pages elsewhere.
+data, 0x110000 page tables, 0x1F0000 top of the boot stack, 0x200000 kernel, behind it the drivers. Images are laid
+out and relocated here, so that the guest needs no loader; page tables are ready as well, with 4 KiB pages for images
+(their sections' rights) and 2 MiB pages elsewhere.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Starts virtual machines with the guest, for tests and for people (`make lab`).
 
-Each machine has a folder of its own with its sockets: ``kd.sock`` (KD over COM1), ``mailbox.sock`` (COM2), ``gdb.sock``,
-``qmp.sock``, and ``ram.bin``, its memory. It ends with whoever started it.
+Each machine has a folder of its own with its sockets: ``kd.sock`` (KD over COM1), ``mailbox.sock`` (COM2),
+``gdb.sock``, ``qmp.sock``, and ``ram.bin``, its memory. It ends with whoever started it.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import argparse
 import contextlib
 import ctypes
 import json
+import select
 import shutil
 import signal
 import socket
@@ -79,7 +80,12 @@ class Machine:
             *_serial("kd", self.kd, wait=False),
             # The machine starts when somebody listens: what the guest says first is not lost.
             *_serial("mailbox", self.folder / "mailbox.sock", wait=True),
-            *("-gdb", f"unix:{self.gdb},server=on,wait=off", "-qmp", f"unix:{self.folder / 'qmp.sock'},server=on,wait=off"),
+            *(
+                "-gdb",
+                f"unix:{self.gdb},server=on,wait=off",
+                "-qmp",
+                f"unix:{self.folder / 'qmp.sock'},server=on,wait=off",
+            ),
             *("-kernel", str(self.folder / "boot.elf")),
         ]
         self._log = (self.folder / "qemu.log").open("wb")
@@ -141,6 +147,11 @@ class Machine:
         assert self._mailbox is not None
         self._mailbox.sendall(command.encode() + b"\n")
 
+    def has_answer(self) -> bool:
+        """Whether the guest has said something that was not read yet."""
+        assert self._mailbox is not None
+        return bool(self._received) or bool(select.select([self._mailbox], [], [], 0)[0])
+
     def answer(self) -> list[str]:
         """Wait for the answer to a command: the lines before ``ok``.
 
@@ -199,11 +210,15 @@ def main() -> None:
     """Start a machine and keep it until Ctrl+C."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--memory", type=int, default=64, help="megabytes")
-    parser.add_argument("--base", type=lambda text: int(text, 0), default=KERNEL_BASE, help="load address of the kernel")
+    parser.add_argument(
+        "--base", type=lambda text: int(text, 0), default=KERNEL_BASE, help="load address of the kernel"
+    )
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--accelerator", default="tcg,tb-size=32", help="tcg is the faster one for kernel code in most places")
+    parser.add_argument("--accelerator", default="tcg,tb-size=32", help="tcg is mostly the faster one here")
     options = parser.parse_args()
-    with Machine(memory=options.memory, base=options.base, seed=options.seed, accelerator=options.accelerator) as machine:
+    with Machine(
+        memory=options.memory, base=options.base, seed=options.seed, accelerator=options.accelerator
+    ) as machine:
         machine.wait_ready()
         print(f"the guest runs; attach with:\n  kdive -b kd --connect {machine.kd} --sympath {LAB / 'images'}")
         print(f"commands for it go to {machine.folder / 'mailbox.sock'}; Ctrl+C ends it")

@@ -1,9 +1,10 @@
 #!/bin/sh
-# System packages that the tests use as oracles. As root they are installed; otherwise the line to run is printed, and
+# System packages that the tests use: oracles, and a machine for the lab's guest. As root they are installed; otherwise the line to run is printed, and
 # the tests that need them skip with that line as the reason.
 set -u
 missing=""
 command -v llvm-pdbutil >/dev/null 2>&1 || missing="$missing llvm"
+command -v qemu-system-x86_64 >/dev/null 2>&1 || missing="$missing qemu-system-x86"
 [ -z "$missing" ] && exit 0
 line="apt-get install -y --no-install-recommends$missing"
 if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then

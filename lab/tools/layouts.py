@@ -156,12 +156,12 @@ class Writer:
             if offset > at:
                 body.append(f"    UCHAR Fill{at:x}[{offset - at}];")
             body.append(f"    {self.declare(field['type'], member)};")
-            checks.append(f"_Static_assert(__builtin_offsetof(struct {name}, {member}) == {offset:#x}, \"{member}\");")
+            checks.append(f'_Static_assert(__builtin_offsetof(struct {name}, {member}) == {offset:#x}, "{member}");')
             at = offset + self.size(field["type"])
         if layout["size"] > at:
             body.append(f"    UCHAR Fill{at:x}[{layout['size'] - at}];")
         self.lines += [f"typedef struct {name} {{", *body, f"}} {name[1:]}, *P{name[1:]};", *checks]
-        self.lines += [f"_Static_assert(sizeof(struct {name}) == {layout['size']:#x}, \"{name}\");", ""]
+        self.lines += [f'_Static_assert(sizeof(struct {name}) == {layout["size"]:#x}, "{name}");', ""]
 
 
 def main() -> None:

@@ -60,7 +60,15 @@ def test_a_live_target_shows_what_its_dump_shows(live: Callable[[FakeKd], Sessio
 
     session = live(FakeKd())
     dump = Session(open_dump(SAMPLE / "crash.dmp"), SessionOptions("", (SAMPLE / "isf",), offline=True, cache=cache))
-    for line in (".reload /f", "lm", "!process 0 0", "u rip L4", "dt nt!_EPROCESS @$proc", "x nt!*Bug*", ".process 0n2000; !peb"):
+    for line in (
+        ".reload /f",
+        "lm",
+        "!process 0 0",
+        "u rip L4",
+        "dt nt!_EPROCESS @$proc",
+        "x nt!*Bug*",
+        ".process 0n2000; !peb",
+    ):
         assert run(session, line) == run(dump, line), line
     (alive,), (dead,) = run(session, "k"), run(dump, "k")
     assert isinstance(alive, Stack)

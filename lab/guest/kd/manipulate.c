@@ -13,7 +13,7 @@
 #define TRAP_FLAG 0x100ULL
 #define STALE_TAIL 0xD8 /* real kernels have been seen to send this much control space whatever was asked */
 
-extern PKPRCB KiProcessorBlock[];
+static int KdpHandled = 1;
 
 static ULONG Fail(void)
 {
@@ -185,8 +185,9 @@ static int Perform(TRAP *trap)
     case 0x3159: return 0;
     case 0x315C: FIELD(ULONG, 32) = 2, FIELD(ULONG, 36) = 7; return 0;
     case 0x3146: return (int)Version();
-    case 0x3136: trap->EFlags &= ~TRAP_FLAG; return -1;
+    case 0x3136: trap->EFlags &= ~TRAP_FLAG, KdpHandled = FIELD(ULONG, 16) != 0x80010001; return -1;
     case 0x313C:
+        KdpHandled = FIELD(ULONG, 16) != 0x80010001; /* DBG_EXCEPTION_NOT_HANDLED */
         KdpDebugControl = FIELD(ULONG64, 24);
         if (FIELD(ULONG, 20))
             trap->EFlags |= TRAP_FLAG;
@@ -214,7 +215,7 @@ int KdpConverse(TRAP *trap, const VOID *state, ULONG size, const VOID *data, ULO
                 continue;
             reply = Perform(trap);
             if (reply < 0)
-                return 1;
+                return KdpHandled;
             KdpSend(PACKET_STATE_MANIPULATE, KdpPayload, MANIPULATE_SIZE, DATA, (ULONG)reply, 4);
         }
     }

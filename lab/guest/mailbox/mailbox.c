@@ -60,6 +60,8 @@ static void ListProcesses(void)
 
 static __attribute__((noinline)) ULONG64 Touch(volatile ULONG64 *place) { return *place; }
 
+static volatile ULONG Nothing, Quotient;
+
 static __attribute__((noinline)) ULONG Divide(ULONG by) { return 1000 / by; }
 
 static int Fault(const CHAR *kind)
@@ -67,7 +69,7 @@ static int Fault(const CHAR *kind)
     if (TextEqual(kind, "page"))
         return (int)Touch((volatile ULONG64 *)0xFFFFDEAD00001000ULL);
     if (TextEqual(kind, "divide"))
-        return (int)Divide((ULONG)(KeTickCount & 0));
+        Quotient = Divide(Nothing);
     if (TextEqual(kind, "illegal"))
         __asm__ volatile("ud2");
     if (TextEqual(kind, "int3"))

@@ -85,7 +85,7 @@ def wait_for_stop(context: CommandContext) -> StopReport:
     return report(context, stop)
 
 
-def _go(context: CommandContext, arguments: str, disposition: Disposition) -> StopReport:
+def _go(context: CommandContext, arguments: str, disposition: Disposition | None) -> StopReport:
     run = run_control(context)
     if arguments.startswith("="):
         raise context.usage_error("set rip first: r rip = <address>")
@@ -106,7 +106,7 @@ def _go(context: CommandContext, arguments: str, disposition: Disposition) -> St
 )
 def g(context: CommandContext, arguments: str) -> StopReport:
     """Go."""
-    return _go(context, arguments, Disposition.HANDLED)
+    return _go(context, arguments, None)
 
 
 @command("gh", group=Group.RUN, summary="go on, the exception being handled", needs=(Capability.EXECUTION,))

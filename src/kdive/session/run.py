@@ -10,8 +10,10 @@ from collections import deque
 from typing import TYPE_CHECKING, Literal
 
 from kdive.errors import CommandError, KdiveError
+from kdive.nt.naming import base_name, module_name
 from kdive.record import Record
 from kdive.session.breakpoints import Breakpoint, BreakpointTable
+from kdive.symbols.images import Module
 from kdive.targets.live import (
     Disposition,
     ExceptionEvent,
@@ -84,10 +86,12 @@ class RunControl:
 
     # --- going on --------------------------------------------------------------------------------------------------
 
-    def resume(self, disposition: Disposition = Disposition.HANDLED) -> bool:
+    def resume(self, disposition: Disposition | None = None) -> bool:
         """Let the target go on; say whether it was running already.
 
-        A stop that came in between is taken in first, so that the answer is true and the target really moves past it.
+        Without a disposition an exception is left to the target, since it would be raised again otherwise; breakpoints
+        and steps are the debugger's. A stop that came in between is taken in first, so that the answer is true and the
+        target really moves past it.
 
         Raises:
             TargetError: It could not be told to.
@@ -98,8 +102,13 @@ class RunControl:
         self._pending.clear()
         self._forget_view()
         self.breakpoints.arm(self.target)
-        self.target.resume(disposition)
+        self.target.resume(disposition or self._natural_disposition())
         return False
+
+    def _natural_disposition(self) -> Disposition:
+        event = self.last.event if self.last is not None else None
+        theirs = isinstance(event, ExceptionEvent) and event.code not in (BREAKPOINT, SINGLE_STEP)
+        return Disposition.NOT_HANDLED if theirs else Disposition.HANDLED
 
     def interrupt(self) -> bool:
         """Ask the target to stop; say whether it stood still already."""
@@ -214,10 +223,17 @@ class RunControl:
         if not self.coherent:
             return self._reloaded(event)
         self._session.stopped()
+        engine = self._session.engine
         try:
             self._session.kernel.refresh_modules()
         except KdiveError:
             self._session.kernel.notices.append("the module list could not be read after a module event")
+        if event.unload:
+            # The kernel tells of it before it takes the module off its list.
+            engine.set_modules([module for module in engine.modules if module.base != event.base])
+        elif engine.module_at(event.base) is None and event.size:
+            image = base_name(event.path)
+            engine.add_modules([Module(module_name(image), image, event.path, event.base, event.size)])
         self.breakpoints.arm(self.target)
         self.target.resume()
         return None

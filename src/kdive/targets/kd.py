@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 
 HANDSHAKE_DEADLINE = 8.0
 _ATTEMPT = 0.7
-_SYNCHRONISE_WAIT = 0.5
-_SYNCHRONISE_TRIES = 4
+_SYNCHRONISE_WAIT = 1.0
+_SYNCHRONISE_TRIES = 5
 _STEP_DEADLINE = 5.0
 _MACHINES: dict[int, MachineName] = {0x8664: "amd64", 0xAA64: "arm64"}
 _SPECIAL_REGISTERS = 2
@@ -145,6 +145,8 @@ class KdTarget(LiveTarget):
             TargetError: It answers neither before nor after a reset.
         """
         for attempt in range(_SYNCHRONISE_TRIES):
+            # What the resets of both ends look like means nothing yet.
+            self.connection.forget_events()
             try:
                 self.connection.version(_SYNCHRONISE_WAIT)
             except TargetError:
@@ -361,11 +363,26 @@ class KdTarget(LiveTarget):
 
             if not 0 <= processor < self.processors:
                 raise TargetError(f"no processor {processor}: the target has {self.processors}")
-            reply = self.connection.require(requests.get_context(CONTEXT_ALL, processor), "read registers")
-            if len(reply.data) < CONTEXT_SIZE:
-                raise TargetError(f"the target sent {len(reply.data)} bytes of registers")
-            self._contexts[processor] = reply.data[:CONTEXT_SIZE]
+            if self.connection.transfer_size >= CONTEXT_SIZE:
+                data = self.connection.require(requests.get_context(CONTEXT_ALL, processor), "read registers").data
+            else:
+                data = self._context_in_parts(processor, CONTEXT_SIZE)
+            if len(data) < CONTEXT_SIZE:
+                raise TargetError(f"the target sent {len(data)} bytes of registers")
+            self._contexts[processor] = data[:CONTEXT_SIZE]
         return self._contexts[processor]
+
+    def _context_in_parts(self, processor: int, size: int) -> bytes:
+        """Read a context piece by piece, over a line that spoils long packets."""
+        data = b""
+        while len(data) < size:
+            wanted = min(self.connection.transfer_size, size - len(data))
+            part = requests.get_context_part(len(data), wanted, processor)
+            piece = self.connection.require(part, "read registers").data[:wanted]
+            if not piece:
+                break
+            data += piece
+        return data
 
     def special_registers(self, processor: int) -> dict[str, int]:
         """Read a processor's control and debug registers.
@@ -484,7 +501,9 @@ class KdTarget(LiveTarget):
                 if self.halted:
                     for handle in list(self._breakpoints):
                         self.remove_breakpoint(handle)
-                    self.resume()
+                    stop = self._stop
+                    own = not isinstance(stop, ExceptionStop) or stop.code in (STATUS_BREAKPOINT, STATUS_SINGLE_STEP)
+                    self.resume(Disposition.HANDLED if own else Disposition.NOT_HANDLED)
         finally:
             self.connection.close()
 

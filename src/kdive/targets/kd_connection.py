@@ -32,7 +32,12 @@ if TYPE_CHECKING:
 
 REQUEST_DEADLINE = 5.0
 ACKNOWLEDGE_DEADLINE = 1.0
+SILENCE = 0.4
+"""Seconds without a byte after which the rest of a packet, or a whole reply, counts as lost."""
+
 _SLICE = 0.05
+_LEAST_TRANSFER = 0x40
+_CLEAN_RUN = 64
 _MAX_EVENTS = 4096
 _MAX_OUTPUT = 4096
 _STATUS_UNSUCCESSFUL = 0xC0000001
@@ -57,6 +62,7 @@ class KdConnection:
         link: The link, for its counters.
         output: What the target has printed, oldest first.
         requests: How many requests were made.
+        transfer_size: Bytes that a read should ask for: fewer on a line that spoils long packets.
     """
 
     def __init__(self, transport: Transport, record: Callable[[str, bytes], None] | None = None) -> None:
@@ -65,10 +71,13 @@ class KdConnection:
         self.machine: MachineName = "amd64"
         self.output: deque[str] = deque(maxlen=_MAX_OUTPUT)
         self.requests = 0
+        self.transfer_size = requests.MAX_TRANSFER
+        self._clean = 0
         self._record = record
         self._events: deque[KdEvent] = deque()
         self._replies: deque[Reply] = deque()
         self._sent_at = 0.0
+        self._heard_at = 0.0
 
     def close(self) -> None:
         """Close the transport."""
@@ -93,7 +102,12 @@ class KdConnection:
         """
         self.flush()
         data = self.transport.read(seconds)
+        now = time.monotonic()
         if data is None:
+            if self.link.in_the_middle and now - self._heard_at > SILENCE:
+                self._heard_at = now
+                self.link.ask_again()
+                self.flush()
             if not self.link.idle and time.monotonic() - self._sent_at > ACKNOWLEDGE_DEADLINE:
                 dead = self.link.overdue()
                 if isinstance(dead, LinkDead):
@@ -104,6 +118,7 @@ class KdConnection:
                     )
                 self.flush()
             return False
+        self._heard_at = now
         if self._record is not None:
             self._record("target", data)
         for event in self.link.receive(data):
@@ -187,12 +202,40 @@ class KdConnection:
         self._replies.clear()
         self.requests += 1
         self.link.send(PacketType.STATE_MANIPULATE, payload)
-        end = time.monotonic() + deadline
+        damaged = self.link.counters.damaged
+        try:
+            return self._reply_to(api, payload, deadline)
+        finally:
+            self._learn(self.link.counters.damaged - damaged)
+
+    def _learn(self, damaged: int) -> None:
+        """Ask for less after damage, and for more again when the line has been clean for a while."""
+        if damaged:
+            self._clean = 0
+            self.transfer_size = max(self.transfer_size >> min(damaged, 2), _LEAST_TRANSFER)
+        elif self.transfer_size < requests.MAX_TRANSFER:
+            self._clean += 1
+            if self._clean >= _CLEAN_RUN:
+                self._clean = 0
+                self.transfer_size *= 2
+
+    def _reply_to(self, api: int, payload: bytes, deadline: float) -> Reply:
+        start = time.monotonic()
+        end, asked_again = start + deadline, 0
         while True:
             while self._replies:
                 reply = self._replies.popleft()
                 if reply.api == api:
                     return reply
+            silent = time.monotonic() - max(self._heard_at, start)
+            if self.link.idle and silent > SILENCE:
+                # The reply was lost on its way; if asking for it does not help, the request was not understood.
+                self._heard_at = time.monotonic()
+                asked_again += 1
+                if asked_again % 2:
+                    self.link.ask_again()
+                else:
+                    self.link.send(PacketType.STATE_MANIPULATE, payload)
             if any(isinstance(event, RestartedMarker) for event in self._events):
                 raise TargetError("the target restarted", where=self.transport.description)
             left = end - time.monotonic()

@@ -78,11 +78,23 @@ class KdMemory(Memory):
                 and (first + length) % _PAGE
             ):
                 length += LINE
-            reply = self._connection.ask(requests.read_memory(first, length, physical=self._physical))
-            data = requests.transferred(reply)[:length]
+            data = self._read(first, length)
             for offset in range(0, length, LINE):
                 self._lines[first + offset] = data[offset : offset + LINE]
             index += length // LINE
+
+    def _read(self, address: int, size: int) -> bytes:
+        """Read what there is at the start of a range, in pieces that the line lets through."""
+        data = bytearray()
+        while len(data) < size:
+            wanted = min(size - len(data), self._connection.transfer_size)
+            place = address + len(data)
+            reply = self._connection.ask(requests.read_memory(place, wanted, physical=self._physical))
+            piece = requests.transferred(reply)[:wanted]
+            data += piece
+            if len(piece) < wanted:
+                break
+        return bytes(data)
 
     def reason(self, address: int) -> str:
         """See :meth:`Memory.reason`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kdive.wire.kd.packets import BREAK_IN, BreakIn, Damage, Item, Packet, PacketParser, PacketType, checksum
@@ -47,6 +47,7 @@ def test_the_split_does_not_matter_byte_by_byte(name: str, direction: Direction)
     assert parse(data, list(range(len(data)))) == parse(data)
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 20000), max_size=60))
 def test_the_split_does_not_matter_anywhere(cuts: list[int]) -> None:
     data = side("errors-and-resync", "target")[:20000]

@@ -76,6 +76,8 @@ class HostLink:
         self._expected: int | None = None
         """Id that the target's next packet must have; None before the first: any is taken."""
         self._last: Packet | None = None
+        self._sync_awaited = False
+        """A reset was exchanged: the target's next number carries the sync bit, which then tells of no restart."""
         self._out = bytearray()
         self._reset_answered = False
 
@@ -126,6 +128,17 @@ class HostLink:
         self._transmit()
         return None
 
+    def ask_again(self) -> None:
+        """Ask the target to send its last packet again: a part of it was lost, or all of it."""
+        self._parser.clear()
+        self.counters.damaged += 1
+        self._control(PacketType.RESEND, 0)
+
+    @property
+    def in_the_middle(self) -> bool:
+        """Whether the rest of a packet is awaited."""
+        return self._parser.pending > 0
+
     def receive(self, data: bytes) -> Iterator[LinkEvent]:
         """Take bytes from the transport and yield what happened."""
         self.counters.bytes_in += len(data)
@@ -160,6 +173,7 @@ class HostLink:
             self._out += self._under_way.encode()
 
     def _renumber(self) -> None:
+        self._sync_awaited = True
         self._next_id = INITIAL_ID
         self._expected = None
         self._last = None
@@ -211,9 +225,12 @@ class HostLink:
             # Our acknowledgement was lost, so the target has sent it again.
             self.counters.duplicates += 1
             return
-        restarted = bool(packet.id & SYNC) and self._expected is not None
+        restarted = bool(packet.id & SYNC) and self._expected is not None and not self._sync_awaited
+        if packet.id & SYNC:
+            self._sync_awaited = False
         if restarted:
             self._renumber()
+            self._sync_awaited = False
             yield Restarted()
         self._expected = plain ^ 1
         self._last = packet
