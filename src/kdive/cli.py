@@ -47,7 +47,7 @@ def _silence_stdout() -> None:
 
 DESCRIPTIONS = {
     "debug": "A Windows kernel debugger that speaks WinDbg's command language.",
-    "mcp": "Serve the debugger to MCP clients on standard input and output.",
+    "mcp": "Serve the debugger to MCP clients: on standard input and output, or over HTTP.",
     "symbols": "Look after symbol files: list, check, fetch, import.",
 }
 SUBCOMMANDS = ("mcp", "symbols")
@@ -139,9 +139,17 @@ def _main(arguments: list[str]) -> int:
         return _keep_symbols(values, symbols)
     request = _request(values, symbols)
     if where == "mcp":
-        from kdive.frontends.mcp.server import serve_stdio
+        from kdive.frontends.mcp.serve import ServeOptions, serve
 
-        return serve_stdio(request, symbols)
+        options = ServeOptions(
+            values.http,
+            bool(values.unsafe_http),
+            values.http_token_file,
+            values.allow_host_files,
+            bool(values.read_only),
+            tuple(values.redact or ()),
+        )
+        return serve(request, symbols, options)
     if request is None:
         parser.print_usage(sys.stderr)
         sys.stderr.write("kdive: name a dump file: kdive MEMORY.DMP\n")

@@ -137,6 +137,38 @@ OPTIONS: tuple[Option, ...] = (
         environment="KDIVE_SRCPATH",
     ),
     Option("offline", ("--offline",), "never use the network", "flag", environment="KDIVE_OFFLINE", where="all"),
+    Option("http", ("--http",), "serve Streamable HTTP at this address, path /mcp", metavar="HOST:PORT", where="mcp"),
+    Option(
+        "unsafe_http",
+        ("--unsafe-http",),
+        "with --http: listen for other machines too, and answer any Host and Origin",
+        "flag",
+        where="mcp",
+    ),
+    Option(
+        "http_token_file",
+        ("--http-token-file",),
+        "with --http: clients must send the token in this file as `Authorization: Bearer`",
+        metavar="FILE",
+        where="mcp",
+    ),
+    Option(
+        "allow_host_files",
+        ("--allow-host-files",),
+        "folder in which commands may read and write files (.writemem, .logopen, scripts)",
+        metavar="FOLDER",
+        default="none",
+        where="mcp",
+    ),
+    Option("read_only", ("--read-only",), "refuse whatever changes the target", "flag", where="mcp"),
+    Option(
+        "redact",
+        ("--redact",),
+        "replace what matches in all results; a regular expression, or a file with one on each line",
+        "list",
+        metavar="REGEX|FILE",
+        where="mcp",
+    ),
     Option("no_color", ("--no-color",), "no colour", "flag", environment="NO_COLOR", where="debug"),
 )
 

@@ -68,7 +68,8 @@ def _log(context: CommandContext, arguments: str, *, append: bool) -> str:
     name = arguments.strip().strip('"')
     if not name:
         raise context.usage_error("a file is needed")
-    path = context.dispatcher.transcript.open(name, append=append)
+    path = context.session.host_files.path(name)
+    context.dispatcher.transcript.open(path, append=append)
     return f"Opened log file '{path}'"
 
 

@@ -7,7 +7,6 @@ flow; the dispatcher finds each command, checks that the target can do it, calls
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kdive.commands.context import CommandContext
@@ -55,6 +54,10 @@ class QuitRequest(Exception):  # noqa: N818 (not an error)
     """Raised by ``q``."""
 
 
+def _admit_all(command: str) -> None:
+    del command
+
+
 class Dispatcher:
     """Runs lines against a session.
 
@@ -69,6 +72,8 @@ class Dispatcher:
         self.registry = Registry()
         self.scope = SessionScope(session)
         self.transcript = Transcript()
+        self.admit: Callable[[str], None] = _admit_all
+        """Called with every command before it runs; raises ``KdiveError`` to refuse it."""
         self._emit = emit
         self._render = render
         self._capture: list[str] | None = None
@@ -141,15 +146,24 @@ class Dispatcher:
             CommandError: It cannot be read.
         """
         try:
-            return Path(path).expanduser().read_text("utf-8")
+            return self.session.host_files.path(path).read_text("utf-8")
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
             raise CommandError(f"cannot read the script: {reason}", where=path) from error
 
     def execute(self, command: str) -> None:
         """Run one command."""
+        self._deliver(command, self.result_of(command))
+
+    def result_of(self, command: str) -> Any:
+        """Run one command and return its result; aliases and separators mean nothing here.
+
+        Raises:
+            KdiveError: It failed.
+        """
         self._running = command
         self.session.cancel.check()
+        self.admit(command)
         spec, name, arguments = self.resolve(command)
         missing = [need for need in spec.needs if need not in self.session.target.capabilities]
         if missing:
@@ -160,8 +174,7 @@ class Dispatcher:
                 if self.session.target.backend == "dump"
                 else "capabilities lists what the target can do",
             )
-        context = CommandContext(self.session, self, spec, name)
-        self._deliver(command, spec.handler(context, arguments))
+        return spec.handler(CommandContext(self.session, self, spec, name), arguments)
 
     # --- lines -----------------------------------------------------------------------------------------------------
 

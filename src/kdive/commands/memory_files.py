@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kdive.commands.results.memory import BytesWritten
@@ -32,7 +31,7 @@ def writemem(context: CommandContext, arguments: str) -> BytesWritten:
     if not found.count:
         raise context.usage_error("a length is needed: L<bytes>")
     memory = context.session.memory
-    path = Path(name).expanduser()
+    path = context.session.host_files.path(name)
     try:
         file = path.open("xb")
     except OSError as error:
@@ -74,7 +73,7 @@ def readmem(context: CommandContext, arguments: str) -> BytesWritten:
     name, rest = _file_name(context, arguments)
     address, rest = context.take(rest)
     try:
-        data = Path(name).expanduser().read_bytes()
+        data = context.session.host_files.path(name).read_bytes()
     except OSError as error:
         raise CommandError(f"cannot read the file: {error.strerror}", where=name) from error
     if rest:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kdive.errors import CommandError
 
 if TYPE_CHECKING:
+    from pathlib import Path
     from typing import TextIO
 
 
@@ -18,13 +18,12 @@ class Transcript:
         self._file: TextIO | None = None
         self._path: Path | None = None
 
-    def open(self, name: str, *, append: bool) -> Path:
+    def open(self, path: Path, *, append: bool) -> None:
         """Open a log file; the one before is closed.
 
         Raises:
             CommandError: The file exists (unless appending) or cannot be written.
         """
-        path = Path(name).expanduser()
         try:
             file = path.open("a" if append else "x", encoding="utf-8")
         except FileExistsError as error:
@@ -33,7 +32,6 @@ class Transcript:
             raise CommandError(f"cannot write the log: {error.strerror}", where=str(path)) from error
         self.close()
         self._file, self._path = file, path
-        return path
 
     @property
     def active(self) -> bool:

@@ -15,6 +15,7 @@ from kdive.nt.processes import current_process, current_thread
 from kdive.nt.processors import crash_processor, processor_context
 from kdive.record import Record, field
 from kdive.session.aliases import AliasTable
+from kdive.session.hostfiles import HostFiles
 from kdive.session.run import RunControl
 from kdive.session.scope import Scope
 from kdive.session.source import SourcePath
@@ -91,6 +92,8 @@ class Session:
         self.cancel = CancelToken()
         self.radix = 16
         self.aliases = AliasTable()
+        self.host_files = HostFiles()
+        """Which files of the host commands may open."""
         self.variables: dict[str, Value] = {}
         self.results: list[int] = []
         """Result slots ``$0``, ``$1`` … of the last command that found several things."""
