@@ -29,7 +29,6 @@ from kdive.formats.pdb.records import (
     Located,
     Named,
     Reference,
-    parse_record,
     scan_module,
 )
 from kdive.formats.pdb.tpi import FIRST_INDEX
@@ -126,29 +125,20 @@ class PdbSymbols(ModuleSymbols):
     def _procedure(self, reference: Reference) -> Located | None:
         """The procedure that a record of the globals refers to, or None if it is not where it should be."""
         try:
-            data, end = self.file.module_symbols(reference.module - 1)
-            if not 4 <= reference.offset < end:
-                return None
-            record = parse_record(data, reference.offset)
+            record = self.file.module_symbol(reference.module - 1, reference.offset)
         except FormatError:
             return None
         return record if isinstance(record, Located) and record.record in PROCEDURES else None
 
     def _globals(self, name: str) -> Iterator[Located | Reference | Named]:
-        yield from self._hashed(name, public=False)
+        return self._hashed(name, public=False)
 
     def _hashed(self, name: str, *, public: bool) -> Iterator[Located | Reference | Named]:
         table = self.file.publics.names if public else self.file.globals
         records = self.file.records
         key = name.encode("utf-8", "replace")
-        terminated = key + b"\0"
-        for count, offset in enumerate(table.candidates(key)):
-            if count >= _MAX_BUCKET:
-                return
-            # Cheap look before decoding: the name stands somewhere near the start of the record.
-            if offset < 0 or records.find(terminated, offset, offset + 64 + len(terminated)) < 0:
-                continue
-            record = parse_record(records, offset)
+        for offset in records.named(table.candidates(key)[:_MAX_BUCKET], key):
+            record = records.parse(offset)
             if record is not None and record.name == name:
                 yield record
 
@@ -198,12 +188,12 @@ class PdbSymbols(ModuleSymbols):
 
     @cached_property
     def _names(self) -> NameIndex:
-        return NameIndex(self.file.records, self.display_name)
+        return NameIndex(self.file, self.display_name)
 
     def _resolve(self, offset: int) -> Symbol | None:
         """The symbol of the record at an offset in the symbol record stream, or None if it leads to no address."""
         try:
-            record = parse_record(self.file.records, offset)
+            record = self.file.records.parse(offset)
             if isinstance(record, Reference):
                 procedure = self._procedure(record)
                 return self._symbol(procedure) if procedure is not None else None
@@ -255,7 +245,7 @@ class PdbSymbols(ModuleSymbols):
         best: tuple[bool, Symbol] | None = None
         publics = self.file.publics
         for index in publics.at_or_below(section, offset):
-            record = parse_record(self.file.records, publics.offset(index))
+            record = self.file.records.parse(publics.offset(index))
             symbol = self._symbol(record) if isinstance(record, Located) else None
             if symbol is None or not isinstance(record, Located):
                 continue
@@ -357,10 +347,9 @@ class PdbSymbols(ModuleSymbols):
         for index, udt in types.udts():
             size = builder.type(index).size if udt.kind == "enum" else udt.size
             found[udt.name] = max(size, found.get(udt.name, 0))
-        records = self.file.records
         for offset in self._names.of_kind((S_UDT,)):
             try:
-                record = parse_record(records, offset)
+                record = self.file.records.parse(offset)
                 if isinstance(record, Named) and record.name not in found:
                     found[record.name] = builder.type(record.type_index).size
             except FormatError:

@@ -42,6 +42,7 @@ class PdbCode:
         self._file = file
         self._builder = builder
         self._lines: dict[int, ModuleLines | None] = {}
+        self._sources: dict[tuple[ModuleLines, int], SourceFile | None] = {}
         self._around: dict[tuple[int, int], Enclosing | None] = {}
 
     # -- lines ---------------------------------------------------------------------------------------------------
@@ -56,10 +57,13 @@ class PdbCode:
         return self._lines[module]
 
     def _source(self, lines: ModuleLines, file: int) -> SourceFile | None:
-        entry = lines.files.get(file)
-        if entry is None:
-            return None
-        return SourceFile(self._file.strings.get(entry.name), entry.checksum_kind, entry.checksum)
+        key = (lines, file)
+        if key not in self._sources:
+            entry = lines.files.get(file)
+            self._sources[key] = (
+                SourceFile(self._file.strings.get(entry.name), entry.checksum_kind, entry.checksum) if entry else None
+            )
+        return self._sources[key]
 
     def _module_at(self, rva: int) -> tuple[int, int, int] | None:
         """``(module, section, offset)`` of an address."""
@@ -103,6 +107,27 @@ class PdbCode:
                 if source is not None and source not in seen:
                     seen.add(source)
                     yield source
+
+    def all_lines(self) -> Iterator[tuple[SourceFile, list[int], list[int]]]:
+        """Yield all lines of all modules in columns: a file, the RVAs of its entries, and their line numbers.
+
+        Raises:
+            FormatError: A line table is cut short.
+        """
+        rva_of = self._file.addresses.rva
+        moved = self._file.addresses.rearranged
+        for module in range(len(self._file.dbi.modules) if self._file.dbi is not None else 0):
+            lines = self.lines_of(module)
+            for block in lines.blocks if lines is not None else ():
+                source = self._source(lines, block.file) if lines is not None else None
+                start = rva_of(block.section, block.start)
+                if source is None or start is None:
+                    continue
+                if moved:
+                    places = [rva_of(block.section, block.start + offset) or 0 for offset in block.offsets]
+                else:
+                    places = [start + offset for offset in block.offsets.tolist()]
+                yield source, places, block.lines()
 
     @cached_property
     def _modules_by_file(self) -> dict[str, tuple[int, ...]]:

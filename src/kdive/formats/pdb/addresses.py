@@ -45,8 +45,19 @@ class AddressMap:
     def __init__(self, headers: bytes, to_source: bytes = b"", from_source: bytes = b"") -> None:
         whole = headers[: len(headers) // _SECTION.size * _SECTION.size]
         self.sections: list[tuple[int, int]] = [(raw[2], max(raw[1], raw[3])) for raw in _SECTION.iter_unpack(whole)]
+        # Of sections at one address the last in the file's order that is not empty counts.
+        order = sorted(
+            range(len(self.sections)), key=lambda index: (self.sections[index][0], self.sections[index][1] > 0)
+        )
+        self._starts = [self.sections[index][0] for index in order]
+        self._numbers = [index + 1 for index in order]
         self._to_source = Omap(to_source)
         self._from_source = Omap(from_source)
+
+    @property
+    def rearranged(self) -> bool:
+        """Whether the image was rearranged after linking, so that neighbours may have moved apart."""
+        return bool(self._from_source)
 
     def rva(self, section: int, offset: int) -> int | None:
         """Return the RVA of a 1-based section and an offset, or None for absolute or removed addresses."""
@@ -64,11 +75,5 @@ class AddressMap:
             if source is None:
                 return None
             rva = source
-        best: tuple[int, int] | None = None
-        for index, (start, size) in enumerate(self.sections):
-            delta = rva - start
-            if delta >= 0 and (best is None or delta < best[1]):
-                best = (index + 1, delta)
-                if delta < size:
-                    return best
-        return best
+        index = bisect_right(self._starts, rva) - 1
+        return (self._numbers[index], rva - self._starts[index]) if index >= 0 else None

@@ -97,15 +97,19 @@ class ModuleLines:
     """
 
     def __init__(self, data: bytes) -> None:
-        self._buffer = buffer = Buffer(data, "line information")
-        self._parts: dict[int, list[Buffer]] = {}
-        at = 0
-        while at + _SUBSECTION.size <= len(buffer):
-            kind, size = buffer.unpack(_SUBSECTION, at)
+        self._buffer = Buffer(data, "line information")
+        self._data = data
+        self._words = memoryview(data)[: len(data) & ~3].cast("I")
+        self._parts: dict[int, list[tuple[int, int]]] = {_LINES: [], _CHECKSUMS: [], _INLINEES: []}
+        at, size = 0, len(data)
+        while at + _SUBSECTION.size <= size:
+            kind, length = _SUBSECTION.unpack_from(data, at)
             at += _SUBSECTION.size
-            if kind in (_LINES, _CHECKSUMS, _INLINEES):
-                self._parts.setdefault(kind, []).append(buffer.sub(at, size))
-            at += (size + 3) & ~3
+            if at + length > size:
+                raise FormatError("a subsection of the line information is cut short", offset=at)
+            if kind in self._parts:
+                self._parts[kind].append((at, at + length))
+            at += (length + 3) & ~3
 
     @cached_property
     def blocks(self) -> list[LineBlock]:
@@ -115,15 +119,21 @@ class ModuleLines:
             FormatError: A block is cut short.
         """
         found: list[LineBlock] = []
-        for part in self._parts.get(_LINES, []):
-            start, section, flags, size = part.unpack(_HEADER, 0)
-            at = _HEADER.size
-            while at + _BLOCK.size <= len(part):
-                file, count, length = part.unpack(_BLOCK, at)
-                if length < _BLOCK.size or count * (12 if flags & 1 else 8) > length:
+        data, words = self._data, self._words
+        head, block = _HEADER.unpack_from, _BLOCK.unpack_from
+        for at, end in self._parts[_LINES]:
+            if at + _HEADER.size > end:
+                raise FormatError("a table of source lines is cut short", offset=at)
+            start, section, flags, size = head(data, at)
+            at += _HEADER.size
+            while at + _BLOCK.size <= end:
+                file, count, length = block(data, at)
+                if length < _BLOCK.size or count * (12 if flags & 1 else 8) + _BLOCK.size > length or at + length > end:
                     raise FormatError("a block of source lines is cut short", offset=at)
-                words = part.slice(at + _BLOCK.size, count * 8).cast("I")
-                found.append(LineBlock(section, start, size, file, words[0::2], words[1::2]))
+                # Everything here is aligned to four bytes, but for lengths that a broken file claims.
+                first = (at + _BLOCK.size) >> 2
+                stop = first + 2 * count
+                found.append(LineBlock(section, start, size, file, words[first:stop:2], words[first + 1 : stop : 2]))
                 at += length
         return found
 
@@ -175,6 +185,8 @@ class ModuleLines:
     def spans(self, file: int, line: int) -> Iterator[LineSpan]:
         """Yield the code of one line of a file (an offset in the table of checksums).
 
+        The code of a line ends with the block at the latest, so it is too long where code of another file follows.
+
         Raises:
             FormatError: A block is cut short.
         """
@@ -183,8 +195,7 @@ class ModuleLines:
                 continue
             for index, packed in enumerate(block.packed):
                 if packed & _LINE_MASK == line:
-                    span = self._span(block, index)
-                    yield span._replace(end=self._next(span, span.section))
+                    yield self._span(block, index)
 
     @cached_property
     def files(self) -> dict[int, FileEntry]:
@@ -194,8 +205,8 @@ class ModuleLines:
             FormatError: The table is cut short.
         """
         found: dict[int, FileEntry] = {}
-        for part in self._parts.get(_CHECKSUMS, [])[:1]:
-            at = 0
+        for start, end in self._parts[_CHECKSUMS][:1]:
+            part, at = self._buffer.sub(start, end - start), 0
             while at + _CHECKSUM.size <= len(part):
                 name, size, kind = part.unpack(_CHECKSUM, at)
                 entry = FileEntry(name, CHECKSUM_KINDS.get(kind, f"kind {kind}"), part.bytes(at + _CHECKSUM.size, size))
@@ -211,7 +222,8 @@ class ModuleLines:
             FormatError: The table is cut short.
         """
         found: dict[int, Inlinee] = {}
-        for part in self._parts.get(_INLINEES, []):
+        for start, end in self._parts[_INLINEES]:
+            part = self._buffer.sub(start, end - start)
             signature, at = part.u32(0), 4
             while at + _INLINEE.size <= len(part):
                 inlinee, file, line = part.unpack(_INLINEE, at)

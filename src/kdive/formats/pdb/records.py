@@ -30,6 +30,8 @@ from kdive.formats.pdb.numeric import name_at, numeric
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from kdive.formats.pdb.msf import StreamView
+
 PUBLIC_CODE = 1
 PUBLIC_FUNCTION = 2
 
@@ -97,6 +99,84 @@ def record_at(data: bytes, at: int) -> tuple[int, bytes]:
     if length < 2 or end > len(data):
         raise FormatError("a symbol record is cut short", offset=at)
     return kind, data[at + 4 : end]
+
+
+class SymbolRecords:
+    """The symbol record stream of a PDB: single records are read from the file until many were; then it is kept whole.
+
+    Args:
+        view: The stream.
+
+    Attributes:
+        size: Size in bytes.
+    """
+
+    def __init__(self, view: StreamView) -> None:
+        self._view = view
+        self._left = _READS_BEFORE_READING_ALL
+        self._whole: bytes | None = None
+        self.size = view.size
+
+    def whole(self) -> bytes:
+        """Return all bytes.
+
+        Raises:
+            FormatError: Blocks of the stream lie outside the file.
+        """
+        if self._whole is None:
+            self._whole = self._view.whole(keep=True)
+        return self._whole
+
+    def at(self, offset: int) -> tuple[bytes, int]:
+        """Return bytes that hold the record at an offset, if there is a whole one, and where in them it starts.
+
+        Raises:
+            FormatError: The offset lies outside the stream, or its blocks outside the file.
+        """
+        if self._whole is not None:
+            return self._whole, offset
+        if not 0 <= offset <= self.size - 4:
+            raise FormatError("a symbol record lies outside its stream", offset=max(offset, 0))
+        self._left -= 1
+        if self._left < 0:
+            return self.whole(), offset
+        data = self._view.read(offset, min(_USUAL_SIZE, self.size - offset))
+        length = 2 + (data[0] | data[1] << 8)
+        if length > len(data):
+            data = self._view.read(offset, min(length, self.size - offset))
+        return data, 0
+
+    def parse(self, offset: int) -> SymbolRecord | None:
+        """Decode the record at an offset; None if it is of a kind that names nothing of interest.
+
+        Raises:
+            FormatError: The record is broken.
+        """
+        return parse_record(*self.at(offset))
+
+    def named(self, offsets: list[int], name: bytes) -> list[int]:
+        """Return those of some offsets whose records may have a name (a cheap look before they are decoded)."""
+        terminated = name + b"\0"
+        found: list[int] = []
+        for offset in offsets:
+            if not 0 <= offset <= self.size - 4:
+                continue
+            data, at = self.at(offset)
+            if data.startswith(terminated, at + _NAME_START) or (
+                data[at + 2 : at + 4] in _NAMED_ELSEWHERE
+                and data.find(terminated, at + 8, at + _LATEST_NAME + len(terminated)) >= 0
+            ):
+                found.append(offset)
+        return found
+
+
+_NAME_START = 14
+"""Publics, variables and references to procedures have their names at the same place,"""
+_NAMED_ELSEWHERE = frozenset(kind.to_bytes(2, "little") for kind in (S_UDT, S_CONSTANT))
+"""and types and constants have theirs behind a number of varying size,"""
+_LATEST_NAME = 26
+_USUAL_SIZE = 160
+_READS_BEFORE_READING_ALL = 256
 
 
 def parse_record(data: bytes, at: int) -> SymbolRecord | None:
