@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kdive.errors import FormatError
 from kdive.formats.pdb.file import PdbFile
+from kdive.formats.pdb.gsi import hash_v1
 from kdive.formats.pdb.kinds import (
     DATA,
     PROCEDURE_REFERENCES,
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from os import PathLike
     from typing import Literal
 
+    from kdive.formats.pdb.gsi import SymbolHash
     from kdive.symbols.interface import InlineFrame, LocalVariable, SourceFile, SourceLine
     from kdive.symbols.pdb_code import PdbCode
     from kdive.symbols.types import EnumType, StructType, Type
@@ -50,6 +52,19 @@ if TYPE_CHECKING:
 _KEYWORDS = ("struct ", "class ", "union ", "enum ")
 _MAX_STDCALL_BYTES = 128
 _MAX_BUCKET = 4096
+
+
+class _Table(NamedTuple):
+    """Symbols by address: their RVAs, and the symbols in the same order."""
+
+    rvas: list[int]
+    symbols: list[_Placed]
+
+    @classmethod
+    def of(cls, symbols: list[_Placed]) -> _Table:
+        """Sort symbols."""
+        symbols.sort()
+        return cls([symbol.rva for symbol in symbols], symbols)
 
 
 class _Placed(NamedTuple):
@@ -87,7 +102,7 @@ class PdbSymbols(ModuleSymbols):
         self.age = file.dbi.age if file.dbi is not None else file.info.age
         self.machine = file.dbi.machine if file.dbi is not None else 0
         self.stripped = file.dbi is not None and file.dbi.stripped
-        self._module_symbols: dict[int, list[_Placed]] = {}
+        self._module_symbols: dict[int, _Table] = {}
 
     @classmethod
     def open(cls, path: str | PathLike[str]) -> PdbSymbols:
@@ -113,12 +128,12 @@ class PdbSymbols(ModuleSymbols):
         return self.file.addresses.rva(section, offset)
 
     def _symbol(self, record: Located) -> Symbol | None:
-        rva = self._rva(record.section, record.offset)
+        rva = self.file.addresses.rva(record.section, record.offset)
         if rva is None:
             return None
         if record.record == S_PUB32:
-            is_function = bool(record.flags & (PUBLIC_CODE | PUBLIC_FUNCTION))
-            return Symbol(self.display_name(record.name), rva, 0, "function" if is_function else "public")
+            kind = "function" if record.flags & (PUBLIC_CODE | PUBLIC_FUNCTION) else "public"
+            return Symbol(self.display_name(record.name), rva, 0, kind)
         is_data = record.record in DATA
         return Symbol(record.name, rva, record.size, "data" if is_data else "function")
 
@@ -130,17 +145,21 @@ class PdbSymbols(ModuleSymbols):
             return None
         return record if isinstance(record, Located) and record.record in PROCEDURES else None
 
-    def _globals(self, name: str) -> Iterator[Located | Reference | Named]:
-        return self._hashed(name, public=False)
-
-    def _hashed(self, name: str, *, public: bool) -> Iterator[Located | Reference | Named]:
-        table = self.file.publics.names if public else self.file.globals
-        records = self.file.records
+    def _globals(self, name: str) -> list[Located | Reference | Named]:
         key = name.encode("utf-8", "replace")
-        for offset in records.named(table.candidates(key)[:_MAX_BUCKET], key):
+        return self._hashed(self.file.globals, name, key, hash_v1(key), types=True)
+
+    def _hashed(
+        self, table: SymbolHash, name: str, key: bytes, hashed: int, *, types: bool = False
+    ) -> list[Located | Reference | Named]:
+        """The records of a name in a hash table; with ``types`` typedefs and constants too."""
+        records = self.file.records
+        found: list[Located | Reference | Named] = []
+        for offset in records.named(table.candidates(hashed)[:_MAX_BUCKET], key, types=types):
             record = records.parse(offset)
             if record is not None and record.name == name:
-                yield record
+                found.append(record)
+        return found
 
     def lookup(self, name: str) -> Symbol | None:
         """Return the symbol of exactly this name: a procedure, a variable or a public symbol.
@@ -151,7 +170,9 @@ class PdbSymbols(ModuleSymbols):
         Raises:
             FormatError: The symbol streams are broken.
         """
-        for record in self._globals(name):
+        key = name.encode("utf-8", "replace")
+        hashed = hash_v1(key)
+        for record in self._hashed(self.file.globals, name, key, hashed):
             found: Symbol | None = None
             if isinstance(record, Reference) and record.record in PROCEDURE_REFERENCES:
                 procedure = self._procedure(record)
@@ -160,12 +181,15 @@ class PdbSymbols(ModuleSymbols):
                 found = self._symbol(record)
             if found is not None:
                 return found
+        names = self.file.publics.names
         for spelling in self._spellings(name):
-            for record in self._hashed(spelling, public=True):
-                if isinstance(record, Located):
-                    found = self._symbol(record)
-                    if found is not None:
-                        return found
+            if spelling != name:
+                key = spelling.encode("utf-8", "replace")
+                hashed = hash_v1(key)
+            for record in self._hashed(names, spelling, key, hashed):
+                found = self._symbol(record) if isinstance(record, Located) else None
+                if found is not None:
+                    return found
         if "::" in name or not (self.file.publics.names.usable and self.file.globals.usable):
             return self._lookup_among_names(name)
         return None
@@ -255,17 +279,16 @@ class PdbSymbols(ModuleSymbols):
         return best[1] if best is not None else None
 
     @cached_property
-    def _data(self) -> list[_Placed]:
+    def _data(self) -> _Table:
         """The variables by address. Stripped files have them among the publics already."""
         if self.stripped:
-            return []
+            return _Table([], [])
         found: list[_Placed] = []
         for offset in self._names.of_kind(DATA):
             symbol = self._resolve(offset)
             if symbol is not None and symbol.name:
                 found.append(_Placed(symbol.rva, symbol.name, symbol.size, symbol.kind))
-        found.sort()
-        return found
+        return _Table.of(found)
 
     def _data_at(self, rva: int) -> Symbol | None:
         return _below(self._data, rva)
@@ -276,7 +299,7 @@ class PdbSymbols(ModuleSymbols):
         number = dbi.module_at(section, offset) if dbi is not None else None
         return _below(self._procedures(number), rva) if number is not None else None
 
-    def _procedures(self, number: int) -> list[_Placed]:
+    def _procedures(self, number: int) -> _Table:
         """The procedures and thunks of a module by address."""
         cached = self._module_symbols.get(number)
         if cached is not None:
@@ -291,9 +314,8 @@ class PdbSymbols(ModuleSymbols):
                 rva = self._rva(record.section, record.offset)
                 if rva is not None:
                     found.append(_Placed(rva, record.name, record.size, "function"))
-        found.sort()
-        self._module_symbols[number] = found
-        return found
+        table = self._module_symbols[number] = _Table.of(found)
+        return table
 
     def procedure(self, rva: int) -> Symbol | None:
         """Return the procedure, with its size, whose code contains ``rva``; None if the file records none there.
@@ -452,9 +474,9 @@ class PdbSymbols(ModuleSymbols):
         return self.file.missing
 
 
-def _below(entries: list[_Placed], rva: int) -> Symbol | None:
-    index = bisect_right(entries, rva, key=lambda entry: entry.rva) - 1
+def _below(table: _Table, rva: int) -> Symbol | None:
+    index = bisect_right(table.rvas, rva) - 1
     if index < 0:
         return None
-    entry = entries[index]
+    entry = table.symbols[index]
     return Symbol(entry.name, entry.rva, entry.size, entry.kind)

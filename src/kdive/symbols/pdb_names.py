@@ -44,13 +44,16 @@ class NameIndex:
     def _records(self) -> bytes:
         return self._file.records.whole()
 
-    def _offsets(self, *, publics: bool) -> list[int]:
-        """Offsets of the records of the publics or of the globals, out of their hash table if it can be read."""
+    def _references(self, *, publics: bool) -> list[int]:
+        """Offsets, plus one, of the records of the publics or of the globals, out of their hash table if possible."""
         table = self._file.publics.names if publics else self._file.globals
-        if table.usable:
-            last = len(self._records) - 4
-            return [at for at in table.offsets() if 0 <= at <= last]
-        return self._walk(publics=publics)
+        if not table.usable:
+            return self._walk(publics=publics)
+        found = table.references()
+        last = len(self._records) - 3
+        if not found or (max(found) <= last and min(found) > 0):
+            return found
+        return [reference for reference in found if 0 < reference <= last]
 
     def _walk(self, *, publics: bool) -> list[int]:
         """The same by walking the records. A broken length ends the walk: what was before it is still good."""
@@ -62,7 +65,7 @@ class NameIndex:
             if length < 2 or at + 2 + length > size:
                 break
             if (data[at + 2] | data[at + 3] << 8 == S_PUB32) == publics:
-                found.append(at)
+                found.append(at + 1)
             at += 2 + length
         return found
 
@@ -71,14 +74,16 @@ class NameIndex:
         """For every fourth byte of the records, where they are aligned, 1 if a record starts there."""
         starts = bytearray(len(self._records) // 4 + 1)
         for publics in (True, False):
-            for at in self._offsets(publics=publics):
-                starts[at >> 2] = 1
+            for reference in self._references(publics=publics):
+                starts[reference >> 2] = 1
         return starts
 
     def of_kind(self, kinds: Iterable[int]) -> list[int]:
         """Return the offsets of the records of the globals of some kinds."""
         data, wanted = self._records, frozenset(kinds)
-        return [at for at in self._offsets(publics=False) if data[at + 2] | data[at + 3] << 8 in wanted]
+        low = {kind & 0xFF for kind in wanted}
+        likely = [reference - 1 for reference in self._references(publics=False) if data[reference + 1] in low]
+        return [at for at in likely if data[at + 2] | data[at + 3] << 8 in wanted]
 
     def _name(self, at: int) -> tuple[str, int] | None:
         """The name that a record shows, and its kind; None if it is of a kind without an address."""
@@ -113,7 +118,7 @@ class NameIndex:
         word = selective_word(text)
         if word:
             return self._containing(word, ignore_case=ignore_case)
-        return [*self._offsets(publics=False), *self._offsets(publics=True)]
+        return [at - 1 for publics in (False, True) for at in self._references(publics=publics)]
 
     def exactly(self, name: str) -> list[int]:
         """Return the offsets of the records that show exactly this name, the best first."""

@@ -51,26 +51,27 @@ class AddressMap:
         )
         self._starts = [self.sections[index][0] for index in order]
         self._numbers = [index + 1 for index in order]
-        self._to_source = Omap(to_source)
-        self._from_source = Omap(from_source)
+        self._bases = [start for start, _ in self.sections]
+        self._to_source = Omap(to_source) or None
+        self._from_source = Omap(from_source) or None
 
     @property
     def rearranged(self) -> bool:
         """Whether the image was rearranged after linking, so that neighbours may have moved apart."""
-        return bool(self._from_source)
+        return self._from_source is not None
 
     def rva(self, section: int, offset: int) -> int | None:
         """Return the RVA of a 1-based section and an offset, or None for absolute or removed addresses."""
-        if not 1 <= section <= len(self.sections):
+        if not 1 <= section <= len(self._bases):
             return None
-        rva = self.sections[section - 1][0] + offset
+        rva = self._bases[section - 1] + offset
         if rva > _MAX_RVA:
             return None
-        return self._from_source.translate(rva) if self._from_source else rva
+        return rva if self._from_source is None else self._from_source.translate(rva)
 
     def place(self, rva: int) -> tuple[int, int] | None:
         """Return the 1-based section and the offset of an RVA, or None if no section holds it."""
-        if self._to_source:
+        if self._to_source is not None:
             source = self._to_source.translate(rva)
             if source is None:
                 return None

@@ -6,7 +6,8 @@ Format facts: Microsoft's published PDB sources (``PDB/dbi/gsi.cpp``) and LLVM's
 from __future__ import annotations
 
 import struct
-from bisect import bisect_left, bisect_right
+from array import array
+from bisect import bisect_right
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
@@ -14,6 +15,8 @@ from kdive.errors import FormatError
 from kdive.formats.pdb.kinds import S_PUB32
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from kdive.formats.pdb.records import SymbolRecords
 
 _HASH_HEADER = struct.Struct("<IIII")
@@ -25,21 +28,22 @@ _VERSION = 0xF12F091A
 _BUCKETS = 4096
 _BUCKETS_MINIMAL = 0x3FFFF
 _MAX_AT_ONE_ADDRESS = 64
+_LOOKUPS_BEFORE_KEEPING = 64
 _MEMORY_RECORD_SIZE = 12
 """Bucket starts count in the size that a hash record had in the memory of a 32-bit linker."""
 
 
 def hash_v1(name: bytes) -> int:
     """Return the hash that PDBs use for names; it ignores the case of ASCII letters."""
-    whole = len(name) & ~3
+    size = len(name)
+    tail = size & ~3
     value = 0
-    for word in struct.unpack(f"<{whole // 4}I", name[:whole]):
+    for word in memoryview(name)[:tail].cast("I"):
         value ^= word
-    tail = whole
-    if len(name) - tail >= 2:
+    if size & 2:
         value ^= name[tail] | name[tail + 1] << 8
         tail += 2
-    if len(name) > tail:
+    if size & 1:
         value ^= name[tail]
     value |= 0x20202020
     value ^= value >> 11
@@ -73,7 +77,8 @@ class SymbolHash:
         self._stream = stream
         self.usable = False
         self._at = start + _HASH_HEADER.size
-        self._record_bytes = 0
+        self._record_bytes = self._lookups = 0
+        self._kept: tuple[array[int], array[int]] | None = None
         if size < _HASH_HEADER.size:
             return
         signature, version, record_bytes, bucket_bytes = _HASH_HEADER.unpack(stream.read(start, _HASH_HEADER.size))
@@ -88,39 +93,56 @@ class SymbolHash:
             buckets = stream.read(self._at + record_bytes, bucket_bytes)
             self._bitmap = int.from_bytes(buckets[:bitmap_size], "little")
             self._starts = memoryview(buckets)[bitmap_size : bucket_bytes & ~3].cast("I")
-        self._table: memoryview | None = None
 
-    def offsets(self) -> list[int]:
-        """Return the offsets of all records that the table holds.
+    def references(self) -> list[int]:
+        """Return what the table holds: the offset of every record, plus one.
 
         Raises:
             FormatError: The table is broken.
         """
-        words = memoryview(self._stream.read(self._at, self._record_bytes)).cast("I")
-        return [offset - 1 for offset in words[0::2].tolist()]
+        return memoryview(self._stream.read(self._at, self._record_bytes)).cast("I")[0::2].tolist()
 
-    def candidates(self, name: bytes) -> list[int]:
-        """Return the offsets of the records in the bucket of ``name`` (which may hold other names too).
+    def candidates(self, hashed: int) -> Sequence[int]:
+        """Return what the bucket of a name's hash holds (other names may be in it too): offsets of records, plus one.
+
+        The first lookups read their buckets from the file; after many the table is kept.
 
         Raises:
             FormatError: The table is broken.
         """
         if not self.usable:
-            return []
-        bucket = hash_v1(name) % self._bucket_count
-        if not self._bitmap >> bucket & 1:
-            return []
-        index = (self._bitmap & ((1 << bucket) - 1)).bit_count()
-        if index >= len(self._starts):
-            raise FormatError("the symbol hash table has fewer buckets than it says")
-        first = self._starts[index] // _MEMORY_RECORD_SIZE
-        last = self._record_bytes // _HASH_RECORD_SIZE
-        if index + 1 < len(self._starts):
-            last = min(last, self._starts[index + 1] // _MEMORY_RECORD_SIZE)
+            return ()
+        bucket = hashed % self._bucket_count
+        if self._kept is not None:
+            table, bounds = self._kept
+            return table[bounds[bucket] : bounds[bucket + 1]]
+        self._lookups += 1
+        if self._lookups > _LOOKUPS_BEFORE_KEEPING:
+            self._kept = self._keep()
+        bit = self._bitmap >> bucket
+        if not bit & 1:
+            return ()
+        index = self._bitmap.bit_count() - bit.bit_count()
+        first, last = self._bound(index), self._bound(index + 1)
         if last <= first:
-            return []
+            return ()
         raw = self._stream.read(self._at + first * _HASH_RECORD_SIZE, (last - first) * _HASH_RECORD_SIZE)
-        return [offset - 1 for offset in memoryview(raw).cast("I")[0::2].tolist()]
+        return memoryview(raw).cast("I")[0::2].tolist()
+
+    def _bound(self, index: int) -> int:
+        """Where the records of the ``index``-th bucket that is not empty start."""
+        count = self._record_bytes // _HASH_RECORD_SIZE
+        return min(self._starts[index] // _MEMORY_RECORD_SIZE, count) if index < len(self._starts) else count
+
+    def _keep(self) -> tuple[array[int], array[int]]:
+        """The references of the table, and for every bucket where its references start among them."""
+        bounds = array("I")
+        index = 0
+        for bucket in range(self._bucket_count):
+            bounds.append(self._bound(index))
+            index += self._bitmap >> bucket & 1
+        bounds.append(self._record_bytes // _HASH_RECORD_SIZE)
+        return array("I", self.references()), bounds
 
 
 class _Keys(dict[int, int]):
@@ -192,5 +214,7 @@ class PublicSymbols:
         place = keys[self._map[low - 1]] if low else 0
         if not low or place >> 32 != section or place > wanted:
             return range(0)
-        first = bisect_left(self._map, place, max(low - _MAX_AT_ONE_ADDRESS, 0), low, key=keys.__getitem__)
+        first, bound = low - 1, max(low - _MAX_AT_ONE_ADDRESS, 0)
+        while first > bound and keys[self._map[first - 1]] == place:
+            first -= 1
         return range(first, low)

@@ -28,7 +28,7 @@ from kdive.formats.pdb.kinds import (
 from kdive.formats.pdb.numeric import name_at, numeric
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from kdive.formats.pdb.msf import StreamView
 
@@ -152,29 +152,61 @@ class SymbolRecords:
         Raises:
             FormatError: The record is broken.
         """
-        return parse_record(*self.at(offset))
+        data, at = self.at(offset)
+        if data[at + 2 : at + 4] == _PUBLIC:
+            stop = data.find(b"\0", at + _NAME_START, at + 2 + (data[at] | data[at + 1] << 8))
+            if stop >= 0:
+                flags, place, section = _DATA.unpack_from(data, at + 4)
+                return Located(
+                    S_PUB32, data[at + _NAME_START : stop].decode("utf-8", "replace"), section, place, 0, 0, flags
+                )
+        return parse_record(data, at)
 
-    def named(self, offsets: list[int], name: bytes) -> list[int]:
-        """Return those of some offsets whose records may have a name (a cheap look before they are decoded)."""
+    def named(self, references: Sequence[int], name: bytes, *, types: bool = False) -> list[int]:
+        """Return the offsets of those records that may have a name (a cheap look before they are decoded).
+
+        Args:
+            references: Offsets of records, plus one, as hash tables have them.
+            name: The name.
+            types: Whether to look at typedefs and constants too, which have their names elsewhere.
+
+        Raises:
+            FormatError: Blocks of the stream lie outside the file.
+        """
         terminated = name + b"\0"
-        found: list[int] = []
-        for offset in offsets:
-            if not 0 <= offset <= self.size - 4:
-                continue
-            data, at = self.at(offset)
-            if data.startswith(terminated, at + _NAME_START) or (
-                data[at + 2 : at + 4] in _NAMED_ELSEWHERE
-                and data.find(terminated, at + 8, at + _LATEST_NAME + len(terminated)) >= 0
-            ):
-                found.append(offset)
+        data = self._whole
+        if data is None:
+            offsets = [reference - 1 for reference in references if 0 < reference <= self.size - 3]
+            return [offset for offset in offsets if self._may_be(*self.at(offset), terminated, types=types)]
+        # Looking for the end of the name first is the fastest way to tell most others apart.
+        at_name, at_end = _NAME_START - 1, _NAME_START - 1 + len(name)
+        try:
+            ending = [reference for reference in references if not data[reference + at_end]]
+        except IndexError:  # the last record of the stream, or a broken table
+            ending = list(references)
+        found = [reference - 1 for reference in ending if data.startswith(terminated, reference + at_name)]
+        if types:
+            found += [
+                reference - 1
+                for reference in references
+                if data[reference + 1 : reference + 3] in _NAMED_ELSEWHERE
+                and self._may_be(data, reference - 1, terminated, types=True)
+            ]
         return found
+
+    def _may_be(self, data: bytes, at: int, terminated: bytes, *, types: bool) -> bool:
+        if types and data[at + 2 : at + 4] in _NAMED_ELSEWHERE:
+            return data.find(terminated, at + _EARLIEST_NAME, at + _LATEST_NAME + len(terminated)) >= 0
+        return data.startswith(terminated, at + _NAME_START)
 
 
 _NAME_START = 14
 """Publics, variables and references to procedures have their names at the same place,"""
 _NAMED_ELSEWHERE = frozenset(kind.to_bytes(2, "little") for kind in (S_UDT, S_CONSTANT))
 """and types and constants have theirs behind a number of varying size,"""
-_LATEST_NAME = 26
+_EARLIEST_NAME, _LATEST_NAME = 8, 26
+_PUBLIC = S_PUB32.to_bytes(2, "little")
+_PROCEDURE_NAME = 39
 _USUAL_SIZE = 160
 _READS_BEFORE_READING_ALL = 256
 
@@ -217,7 +249,7 @@ def _decode(kind: int, body: bytes) -> SymbolRecord | None:
 
 
 def scan_module(data: bytes, end: int) -> Iterator[Located]:
-    """Yield the procedures, thunks and variables at the outermost level of a module's records.
+    """Yield the procedures and thunks at the outermost level of a module's records.
 
     Procedures name the record that ends their scope, so that their insides are skipped without being looked at.
 
@@ -236,7 +268,13 @@ def scan_module(data: bytes, end: int) -> Iterator[Located]:
             scope_end: int = _U32.unpack_from(data, at + 8)[0]
             if following <= scope_end <= end:
                 following = scope_end
-        if kind in PROCEDURES or kind == S_THUNK32 or kind in DATA:
+        if kind in PROCEDURES:
+            stop = data.find(b"\0", at + _PROCEDURE_NAME, following)
+            if length > _PROCEDURE_NAME and stop >= 0:
+                head = _PROCEDURE.unpack_from(data, at + 4)
+                name = data[at + _PROCEDURE_NAME : stop].decode("utf-8", "replace")
+                yield Located(kind, name, head[8], head[7], head[3], head[6])
+        elif kind == S_THUNK32:
             try:
                 symbol = parse_record(data, at)
             except FormatError:
