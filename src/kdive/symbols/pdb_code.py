@@ -233,9 +233,10 @@ class PdbCode:
 
     def _inline_line(self, module: int, around: Enclosing, scope: Scope, entry: InlineLine) -> SourceLine | None:
         lines = self.lines_of(module)
-        inlinee = lines.inlinees.get(scope.record.fields["inlinee"]) if lines is not None else None
-        if lines is None or inlinee is None:
+        known = lines.inlinees.get(scope.record.fields["inlinee"], ()) if lines is not None else ()
+        if lines is None or len(known) != 1:  # several: nothing tells which of them this call is of
             return None
+        inlinee = known[0]
         source = self._source(lines, inlinee.file if entry.file is None else entry.file)
         if source is None:
             return None

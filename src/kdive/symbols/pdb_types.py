@@ -5,20 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kdive.errors import FormatError, SymbolNotFoundError
+from kdive.formats.pdb.fieldlist import BaseClass, Enumerate, Member, VtablePointer
 from kdive.formats.pdb.leaves import (
-    LF_VTSHAPE,
     ArgumentList,
     Array,
-    BaseClass,
     Bitfield,
-    Enumerate,
-    Member,
     Modifier,
-    Opaque,
     Pointer,
     Procedure,
     Udt,
-    VtablePointer,
+    VtableShape,
 )
 from kdive.formats.pdb.tpi import FIRST_INDEX
 from kdive.symbols.types import (
@@ -149,7 +145,7 @@ class TypeBuilder:
             return FunctionType(
                 self.type(leaf.result, depth), tuple(self.type(parameter, depth) for parameter in parameters)
             )
-        if isinstance(leaf, Opaque) and leaf.leaf == LF_VTSHAPE:
+        if isinstance(leaf, VtableShape):
             return VOID
         return _unknown(index)
 

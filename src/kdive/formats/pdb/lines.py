@@ -30,6 +30,7 @@ _INLINEE = struct.Struct("<III")
 _INLINEE_WITH_FILES = 1
 _LINE_MASK = 0xFFFFFF
 _STATEMENT = 0x80000000
+_MAX_NAMESAKES = 64
 CHECKSUM_KINDS = {0: "", 1: "MD5", 2: "SHA-1", 3: "SHA-256"}
 NOT_A_LINE = frozenset({0xFEEFEE, 0xF00F00})
 """Line numbers that tell a debugger to step over or into, rather than where the source is."""
@@ -215,13 +216,16 @@ class ModuleLines:
         return found
 
     @cached_property
-    def inlinees(self) -> dict[int, Inlinee]:
+    def inlinees(self) -> dict[int, tuple[Inlinee, ...]]:
         """The inlined functions by their item index.
+
+        One index can stand for several functions: lld merges the items of equal names and types, as Rust's generic
+        functions have them (seen in a Rust PDB with three lines for one index).
 
         Raises:
             FormatError: The table is cut short.
         """
-        found: dict[int, Inlinee] = {}
+        found: dict[int, tuple[Inlinee, ...]] = {}
         for start, end in self._parts[_INLINEES]:
             part = self._buffer.sub(start, end - start)
             signature, at = part.u32(0), 4
@@ -230,5 +234,8 @@ class ModuleLines:
                 at += _INLINEE.size
                 if signature == _INLINEE_WITH_FILES:
                     at += 4 + 4 * part.u32(at)
-                found[inlinee] = Inlinee(file, line)
+                entry = Inlinee(file, line)
+                known = found.get(inlinee, ())
+                if len(known) < _MAX_NAMESAKES and entry not in known:
+                    found[inlinee] = (*known, entry)
         return found

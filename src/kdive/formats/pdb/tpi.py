@@ -16,13 +16,15 @@ from typing import TYPE_CHECKING
 
 from kdive.errors import FormatError
 from kdive.formats.buffer import Buffer
+from kdive.formats.pdb.fieldlist import Continuation, parse_field_list
 from kdive.formats.pdb.gsi import hash_v1
-from kdive.formats.pdb.leaves import LF_FIELDLIST, UDT_LEAVES, Continuation, Udt, parse_field_list, parse_leaf
+from kdive.formats.pdb.leaves import LF_FIELDLIST, UDT_LEAVES, Udt, parse_leaf
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from kdive.formats.pdb.leaves import Leaf, ListEntry
+    from kdive.formats.pdb.fieldlist import ListEntry
+    from kdive.formats.pdb.leaves import Leaf
     from kdive.formats.pdb.msf import MsfFile
 
 _HEADER = struct.Struct("<IIIIIHHIIiIiIiI")
