@@ -32,6 +32,7 @@ from kdive.formats.pdb.records import (
     Reference,
     scan_module,
 )
+from kdive.formats.pdb.thunks import trampolines
 from kdive.formats.pdb.tpi import FIRST_INDEX
 from kdive.formats.pe.image import MACHINE_I386
 from kdive.symbols.interface import ModuleSymbols, Symbol, wildcard
@@ -254,6 +255,10 @@ class PdbSymbols(ModuleSymbols):
         place = self.file.addresses.place(rva)
         if place is None:
             return None
+        if self.file.publics.thunk_size:
+            thunk = self._thunk_at(rva)
+            if thunk is not None:
+                return thunk
         inside = self._in_module(*place, rva)
         public = self._public_at(*place)
         if inside is not None and rva < inside.rva + inside.size:
@@ -263,6 +268,30 @@ class PdbSymbols(ModuleSymbols):
             if candidate is not None and candidate.rva <= rva and (best is None or candidate.rva > best.rva):
                 best = candidate
         return best
+
+    @cached_property
+    def _thunks(self) -> _Table:
+        """The thunks of an incrementally linked image; their names are those of their targets."""
+        found: list[_Placed] = []
+        for section, offset, size, target_section, target_offset in trampolines(self.file):
+            rva, target = self._rva(section, offset), self._rva(target_section, target_offset)
+            if rva is not None and target is not None and size:
+                named = self._in_module(target_section, target_offset, target)
+                if named is None or named.rva != target:
+                    named = self._public_at(target_section, target_offset)
+                if named is not None and named.rva == target:
+                    found.append(_Placed(rva, named.name, size, "function"))
+        return _Table.of(found)
+
+    def _thunk_at(self, rva: int) -> Symbol | None:
+        """The thunk whose code contains ``rva``, named as WinDbg does: by its place in the table and its target."""
+        thunk = _below(self._thunks, rva)
+        if thunk is None or rva >= thunk.rva + thunk.size:
+            return None
+        section, offset, _ = self.file.publics.thunk_table
+        table = self._rva(section, offset)
+        place = f"ILT+{thunk.rva - table}" if table is not None and table <= thunk.rva else "ILT"
+        return Symbol(f"{place}({thunk.name})", thunk.rva, thunk.size, "function")
 
     def _public_at(self, section: int, offset: int) -> Symbol | None:
         """The public at or below an address; of several at one address, the first undecorated by name."""

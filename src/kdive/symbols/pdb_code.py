@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from kdive.errors import FormatError
 from kdive.formats.pdb.items import Function, item
-from kdive.formats.pdb.kinds import INLINE_SITES
+from kdive.formats.pdb.kinds import INLINE_SITES, S_REGREL32
 from kdive.formats.pdb.lines import ModuleLines
 from kdive.formats.pdb.scopes import enclosing, path_to
 from kdive.formats.pdb.tpi import FIRST_INDEX
-from kdive.symbols.interface import InlineFrame, LocalVariable, SourceFile, SourceLine
+from kdive.symbols.interface import InlineFrame, LocalVariable, SourceFile, SourceLine, UnavailablePlace
 from kdive.symbols.pdb_places import parameter, placed
 
 if TYPE_CHECKING:
@@ -189,13 +189,31 @@ class PdbCode:
             return None
         return module, around, path_to(around, section, offset), (section, offset)
 
-    def function_name(self, index: int) -> str:
-        """Return the qualified name of a function by its item index.
+    def _own_index(self, index: int, module: int) -> int:
+        """The index in the IPI stream of an item that a module may have imported from another."""
+        lines = self.lines_of(module)
+        origin = lines.imported(index) if lines is not None else None
+        if origin is None:
+            return index
+        name, number = self._file.strings.get(origin[0]), origin[1]
+        for other, info in enumerate(self._file.dbi.modules if self._file.dbi is not None else ()):
+            if _folded(info.name) == _folded(name):
+                exporter = self.lines_of(other)
+                return exporter.exports.get(number, 0) if exporter is not None else 0
+        return 0
+
+    def function_name(self, index: int, module: int) -> str:
+        """Return the qualified name of an inlined function.
+
+        Args:
+            index: Its item index.
+            module: The module that has the inlined call.
 
         Raises:
             FormatError: The item is missing or broken.
         """
         items = self._file.items
+        index = self._own_index(index, module)
         if items is None or index < FIRST_INDEX:
             return f"<function {index:#x}>"
         found = item(items, index)
@@ -226,7 +244,7 @@ class PdbCode:
             if entry is None:
                 continue
             line = self._inline_line(module, around, scope, entry)
-            frames.append(InlineFrame(self.function_name(scope.record.fields["inlinee"]), line, call_line))
+            frames.append(InlineFrame(self.function_name(scope.record.fields["inlinee"], module), line, call_line))
             call_line = line
         frames.reverse()
         return tuple(frames)
@@ -253,20 +271,39 @@ class PdbCode:
         found = self._path(rva)
         if found is None:
             return ()
-        _, around, path, place = found
+        module, around, path, place = found
         name = around.procedure.record.name
         variables: list[LocalVariable] = []
         for scope, _ in path:
             if scope.record.kind in INLINE_SITES:
-                name = self.function_name(scope.record.fields["inlinee"])
+                name = self.function_name(scope.record.fields["inlinee"], module)
             for variable in scope.variables:
                 record = variable.record
+                if not record.name:  # data of the compiler's own
+                    continue
                 try:
-                    index = record.fields["type_index"]
+                    index = self._own_index(record.fields["type_index"], module)
                     type_ = self._builder.type(index) if self._builder is not None and index else None
                 except FormatError:
                     type_ = None
                 where = placed(self._file, variable, around.procedure.frame, *place)
                 is_parameter = parameter(self._file, variable, around.procedure.frame)
-                variables.append(LocalVariable(record.name, type_, where, is_parameter, name))
+                found_variable = LocalVariable(record.name, type_, where, is_parameter, name)
+                if record.kind == S_REGREL32 and _has_home(variables, found_variable):
+                    continue
+                variables.append(found_variable)
         return tuple(variables)
+
+
+def _has_home(variables: list[LocalVariable], home: LocalVariable) -> bool:
+    """Whether a variable is there already, to which this record only adds the place on the stack where it is kept.
+
+    MSVC writes both records for parameters of optimised code. The place on the stack holds for the whole function, so
+    it stands in where the other record names none.
+    """
+    for index, known in enumerate(variables):
+        if (known.name, known.function, known.parameter) == (home.name, home.function, home.parameter):
+            if isinstance(known.place, UnavailablePlace):
+                variables[index] = home
+            return True
+    return False

@@ -23,6 +23,9 @@ _SUBSECTION = struct.Struct("<II")
 _LINES = 0xF2
 _CHECKSUMS = 0xF4
 _INLINEES = 0xF6
+_IMPORTS = 0xF7
+_EXPORTS = 0xF8
+_IMPORTED = 0x80000000
 _HEADER = struct.Struct("<IHHI")
 _BLOCK = struct.Struct("<III")
 _CHECKSUM = struct.Struct("<IBB")
@@ -101,7 +104,9 @@ class ModuleLines:
         self._buffer = Buffer(data, "line information")
         self._data = data
         self._words = memoryview(data)[: len(data) & ~3].cast("I")
-        self._parts: dict[int, list[tuple[int, int]]] = {_LINES: [], _CHECKSUMS: [], _INLINEES: []}
+        self._parts: dict[int, list[tuple[int, int]]] = {
+            kind: [] for kind in (_LINES, _CHECKSUMS, _INLINEES, _IMPORTS, _EXPORTS)
+        }
         at, size = 0, len(data)
         while at + _SUBSECTION.size <= size:
             kind, length = _SUBSECTION.unpack_from(data, at)
@@ -238,4 +243,42 @@ class ModuleLines:
                 known = found.get(inlinee, ())
                 if len(known) < _MAX_NAMESAKES and entry not in known:
                     found[inlinee] = (*known, entry)
+        return found
+
+    def imported(self, index: int) -> tuple[int, int] | None:
+        """Return where an item index of another module comes from; None for an index of the file's own.
+
+        Returns:
+            The offset of the module's name in the string table, and the item's number in that module.
+
+        Raises:
+            FormatError: The table of imports is cut short, or does not have it.
+        """
+        if not index & _IMPORTED:
+            return None
+        wanted, number = index >> 20 & 0x7FF, index & 0xFFFFF
+        for start, end in self._parts[_IMPORTS]:
+            part, at = self._buffer.sub(start, end - start), 0
+            while at + 8 <= len(part):
+                name, count = part.u32(at), part.u32(at + 4)
+                if wanted == 0:
+                    if number >= count:
+                        break
+                    return name, part.u32(at + 8 + 4 * number)
+                wanted -= 1
+                at += 8 + 4 * count
+        raise FormatError(f"item {index:#x} is not among the imports of its module")
+
+    @cached_property
+    def exports(self) -> dict[int, int]:
+        """Item indexes by the numbers under which other modules import them.
+
+        Raises:
+            FormatError: The table is cut short.
+        """
+        found: dict[int, int] = {}
+        for start, end in self._parts[_EXPORTS]:
+            part = self._buffer.sub(start, (end - start) & ~7)
+            words: list[int] = part.view.cast("I").tolist()
+            found.update(zip(words[0::2], words[1::2], strict=True))
         return found
