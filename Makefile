@@ -32,6 +32,7 @@ fuzz: setup
 
 bench: setup
 	$(BIN)/python bench/run.py
+	$(BIN)/python bench/symbols.py
 
 clean:
 	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis

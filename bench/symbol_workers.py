@@ -14,8 +14,6 @@ import sys
 import time
 from pathlib import Path
 
-REPEATED = 2000
-
 
 def kdive(operation: str, p: dict) -> tuple[float, int]:
     from kdive.symbols.pdb import PdbSymbols
@@ -57,14 +55,14 @@ def ntoseye(operation: str, p: dict) -> tuple[float, int]:
     if operation == "everything":
         target.types.get(p["type"])
         target.symbols.nearest(p["base"] + p["rvas"][0])
-        return _since(started, len(target.symbols.search(p["fuzzy"], limit=100_000)))
+        return _since(started, len(target.symbols.search(p["fuzzy"], limit=500)))
     if operation == "exact lookup":
         return _each(target.symbols.get, [f"big!{name}" for name in p["names"]])
     if operation == "address lookup":
         return _each(target.symbols.nearest, [p["base"] + rva for rva in p["rvas"]])
     started = time.perf_counter()
     if operation == "wildcard scan":
-        return _since(started, len(target.symbols.search(p["fuzzy"], limit=100_000)))
+        return _since(started, len(target.symbols.search(p["fuzzy"], limit=500)))
     return _since(started, len(target.types[p["large"]].fields))
 
 

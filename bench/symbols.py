@@ -28,6 +28,8 @@ import minidump
 
 WORKER = Path(__file__).resolve().parent / "symbol_workers.py"
 RUNS = 5
+LONGEST = 120
+"""Seconds that an operation may take."""
 PEERS = {
     "ntoseye": "ntoseye==0.52.0",
     "symbolic": "symbolic==13.9.0",
@@ -49,7 +51,7 @@ SLOW = {"pdbparse", "volatility3"}
 NOTES = (
     "first symbol, first type: from opening the file to the answer. Lookups: one of 2,000 after the first.",
     "symbolic has no names: its first symbol is the first address lookup, all lines is its conversion.",
-    "ntoseye opens PDBs with a target only: a minidump of the one module. Its search is fuzzy, not by wildcard.",
+    "ntoseye opens PDBs with a target only: a minidump of the one module. Its search is fuzzy and gives 500 at most.",
     "llvm is llvm-pdbutil, timed as a process, which finds nothing without a dump of everything.",
     "everything: a symbol, a type, an address, a scan and all lines, as far as the program has them; for peak memory.",
 )
@@ -128,7 +130,12 @@ def timed(command: list[str], environment: dict[str, str]) -> dict:
 
 def reported(python: Path, program: str, operation: str, place: Path, environment: dict[str, str]) -> dict | str:
     command = [str(python), str(WORKER), program, operation, str(place)]
-    done = subprocess.run(isolated(command), check=False, capture_output=True, text=True, env=environment)
+    try:
+        done = subprocess.run(
+            isolated(command), check=False, capture_output=True, text=True, env=environment, timeout=LONGEST
+        )
+    except subprocess.TimeoutExpired:
+        return f"not done after {LONGEST} s"
     if done.returncode:
         return (done.stderr.strip().splitlines() or ["no reason given"])[-1]
     return json.loads(done.stdout.splitlines()[-1])
