@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from kdive.errors import FormatError
 from kdive.formats.pdb.items import Function, item
 from kdive.formats.pdb.kinds import INLINE_SITES, S_REGREL32
-from kdive.formats.pdb.lines import ModuleLines
+from kdive.formats.pdb.lines import LINE_MASK, ModuleLines
 from kdive.formats.pdb.scopes import enclosing, path_to
 from kdive.formats.pdb.tpi import FIRST_INDEX
 from kdive.symbols.interface import InlineFrame, LocalVariable, SourceFile, SourceLine, UnavailablePlace
@@ -116,18 +116,25 @@ class PdbCode:
         """
         rva_of = self._file.addresses.rva
         moved = self._file.addresses.rearranged
+        bases = [rva_of(section, 0) for section in range(len(self._file.addresses.sections) + 1)]
         for module in range(len(self._file.dbi.modules) if self._file.dbi is not None else 0):
             lines = self.lines_of(module)
-            for block in lines.blocks if lines is not None else ():
-                source = self._source(lines, block.file) if lines is not None else None
-                start = rva_of(block.section, block.start)
-                if source is None or start is None:
+            if lines is None:
+                continue
+            sources: dict[int, SourceFile | None] = {}
+            for section, start, _, file, offsets, packed in lines.blocks:
+                if file not in sources:
+                    sources[file] = self._source(lines, file)
+                source = sources[file]
+                base = bases[section] if section < len(bases) else None
+                if source is None or (base is None and not moved):
                     continue
-                if moved:
-                    places = [rva_of(block.section, block.start + offset) or 0 for offset in block.offsets]
+                if moved or base is None:
+                    places = [rva_of(section, start + offset) or 0 for offset in offsets]
                 else:
-                    places = [start + offset for offset in block.offsets.tolist()]
-                yield source, places, block.lines()
+                    base += start
+                    places = [base + offset for offset in offsets.tolist()]
+                yield source, places, [value & LINE_MASK for value in packed.tolist()]
 
     @cached_property
     def _modules_by_file(self) -> dict[str, tuple[int, ...]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from kdive.errors import FormatError, SymbolNotFoundError
@@ -88,6 +89,7 @@ def _unknown(index: int) -> PrimitiveType:
     return PrimitiveType(f"<unknown type {index:#x}>", 0, "void")
 
 
+@lru_cache(maxsize=512)
 def primitive(index: int) -> Type:
     """Return the type of an index below 0x1000."""
     base = _PRIMITIVES.get(index & 0xFF)

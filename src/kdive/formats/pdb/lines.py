@@ -31,7 +31,7 @@ _BLOCK = struct.Struct("<III")
 _CHECKSUM = struct.Struct("<IBB")
 _INLINEE = struct.Struct("<III")
 _INLINEE_WITH_FILES = 1
-_LINE_MASK = 0xFFFFFF
+LINE_MASK = 0xFFFFFF
 _STATEMENT = 0x80000000
 _MAX_NAMESAKES = 64
 CHECKSUM_KINDS = {0: "", 1: "MD5", 2: "SHA-1", 3: "SHA-256"}
@@ -75,7 +75,7 @@ class LineBlock(NamedTuple):
 
     def lines(self) -> list[int]:
         """The line numbers of the entries."""
-        return [value & _LINE_MASK for value in self.packed.tolist()]
+        return [value & LINE_MASK for value in self.packed.tolist()]
 
 
 class LineSpan(NamedTuple):
@@ -155,7 +155,7 @@ class ModuleLines:
             if block.section != section or not 0 <= delta < block.size:
                 continue
             index = bisect_right(block.offsets, delta) - 1
-            while index >= 0 and block.packed[index] & _LINE_MASK in NOT_A_LINE:
+            while index >= 0 and block.packed[index] & LINE_MASK in NOT_A_LINE:
                 index -= 1
             # The last entry at one offset counts, and of several blocks the one that starts last.
             if index >= 0 and (best is None or block.start + block.offsets[index] >= best.start):
@@ -166,7 +166,7 @@ class ModuleLines:
 
     def _span(self, block: LineBlock, index: int) -> LineSpan:
         packed: int = block.packed[index]
-        line = packed & _LINE_MASK
+        line = packed & LINE_MASK
         end: int = block.offsets[index + 1] if index + 1 < len(block.offsets) else block.size
         return LineSpan(
             block.section,
@@ -200,7 +200,7 @@ class ModuleLines:
             if block.file != file:
                 continue
             for index, packed in enumerate(block.packed):
-                if packed & _LINE_MASK == line:
+                if packed & LINE_MASK == line:
                     yield self._span(block, index)
 
     @cached_property

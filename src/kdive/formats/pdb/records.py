@@ -180,8 +180,13 @@ class SymbolRecords:
             return [offset for offset in offsets if self._may_be(*self.at(offset), terminated, types=types)]
         # Looking for the end of the name first is the fastest way to tell most others apart.
         at_name, at_end = _NAME_START - 1, _NAME_START - 1 + len(name)
+        last = name[-1] if name else 0
         try:
-            ending = [reference for reference in references if not data[reference + at_end]]
+            ending = [
+                reference
+                for reference in references
+                if not data[reference + at_end] and data[reference + at_end - 1] == last
+            ]
         except IndexError:  # the last record of the stream, or a broken table
             ending = list(references)
         found = [reference - 1 for reference in ending if data.startswith(terminated, reference + at_name)]
