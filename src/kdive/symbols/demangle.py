@@ -13,7 +13,7 @@ import re
 from functools import cache, lru_cache
 
 from kdive.formats.pe.image import MACHINE_I386
-from kdive.symbols import demangle_msvc, demangle_rust
+from kdive.symbols import demangle_msvc, demangle_rust, demangle_tables
 
 # The number is that of the argument bytes. More digits are no such number: ``__real@40000000`` is a constant.
 _STDCALL = re.compile(r"[_@]([^@?]+)@\d{1,3}")
@@ -24,8 +24,8 @@ _RUST_V0 = re.compile(r"_R[CMXYNIB][A-Za-z0-9_]")
 @cache
 def _generated() -> frozenset[str]:
     """The words that an undecorated name may have without its decorated form having them."""
-    texts = [demangle_msvc.OTHER_WORDS, demangle_rust.OTHER_WORDS, *demangle_rust.BASIC_TYPES.values()]
-    texts += [text for table in demangle_msvc.TABLES for text in table.values()]
+    texts = [demangle_tables.OTHER_WORDS, demangle_rust.OTHER_WORDS, *demangle_rust.BASIC_TYPES.values()]
+    texts += [text for table in demangle_tables.TABLES for text in table.values()]
     return frozenset(re.findall(r"[a-z0-9_]+", " ".join(texts).lower()))
 
 

@@ -8,106 +8,21 @@ documentation.
 
 from __future__ import annotations
 
+from kdive.symbols.demangle_tables import (
+    BASIC,
+    BASIC_2,
+    CONST_VOLATILE,
+    CONVENTIONS,
+    OPERATORS,
+    OPERATORS_2,
+    RTTI,
+    TAGS,
+)
+
 _MAX_LENGTH = 4096
 _MAX_DEPTH = 48
 _MAX_OUTPUT = 1 << 14
 
-# fmt: off
-_OPERATORS = {
-    "2": "new", "3": "delete", "4": "=", "5": ">>", "6": "<<", "7": "!", "8": "==", "9": "!=", "A": "[]",
-    "C": "->", "D": "*", "E": "++", "F": "--", "G": "-", "H": "+", "I": "&", "J": "->*", "K": "/", "L": "%",
-    "M": "<", "N": "<=", "O": ">", "P": ">=", "Q": ",", "R": "()", "S": "~", "T": "^", "U": "|", "V": "&&",
-    "W": "||", "X": "*=", "Y": "+=", "Z": "-=",
-}
-# fmt: on
-_OPERATORS_2 = {
-    "0": "operator/=",
-    "1": "operator%=",
-    "2": "operator>>=",
-    "3": "operator<<=",
-    "4": "operator&=",
-    "5": "operator|=",
-    "6": "operator^=",
-    "7": "`vftable'",
-    "8": "`vbtable'",
-    "9": "`vcall'",
-    "A": "`typeof'",
-    "B": "`local static guard'",
-    "D": "`vbase destructor'",
-    "E": "`vector deleting destructor'",
-    "F": "`default constructor closure'",
-    "G": "`scalar deleting destructor'",
-    "H": "`vector constructor iterator'",
-    "I": "`vector destructor iterator'",
-    "J": "`vector vbase constructor iterator'",
-    "K": "`virtual displacement map'",
-    "L": "`eh vector constructor iterator'",
-    "M": "`eh vector destructor iterator'",
-    "N": "`eh vector vbase constructor iterator'",
-    "O": "`copy constructor closure'",
-    "S": "`local vftable'",
-    "T": "`local vftable constructor closure'",
-    "U": "operator new[]",
-    "V": "operator delete[]",
-    "X": "`placement delete closure'",
-    "Y": "`placement delete[] closure'",
-}
-_RTTI = {
-    "2": "`RTTI Base Class Array'",
-    "3": "`RTTI Class Hierarchy Descriptor'",
-    "4": "`RTTI Complete Object Locator'",
-}
-_BASIC = {
-    "C": "signed char",
-    "D": "char",
-    "E": "unsigned char",
-    "F": "short",
-    "G": "unsigned short",
-    "H": "int",
-    "I": "unsigned int",
-    "J": "long",
-    "K": "unsigned long",
-    "M": "float",
-    "N": "double",
-    "O": "long double",
-    "X": "void",
-    "Z": "...",
-}
-_BASIC_2 = {
-    "D": "__int8",
-    "E": "unsigned __int8",
-    "F": "__int16",
-    "G": "unsigned __int16",
-    "H": "__int32",
-    "I": "unsigned __int32",
-    "J": "__int64",
-    "K": "unsigned __int64",
-    "L": "__int128",
-    "M": "unsigned __int128",
-    "N": "bool",
-    "Q": "char8_t",
-    "S": "char16_t",
-    "U": "char32_t",
-    "W": "wchar_t",
-}
-_TAGS = {"T": "union", "U": "struct", "V": "class"}
-_CONST_VOLATILE = {"A": "", "B": "const", "C": "volatile", "D": "const volatile"}
-
-
-_CONVENTIONS = {
-    **dict.fromkeys("AB", "__cdecl"),
-    **dict.fromkeys("CD", "__pascal"),
-    **dict.fromkeys("EF", "__thiscall"),
-    **dict.fromkeys("GH", "__stdcall"),
-    **dict.fromkeys("IJ", "__fastcall"),
-    **dict.fromkeys("MN", "__clrcall"),
-    "Q": "__vectorcall",
-}
-TABLES = (_OPERATORS, _OPERATORS_2, _RTTI, _BASIC, _BASIC_2, _CONVENTIONS)
-OTHER_WORDS = (
-    "operator string anonymous namespace dynamic initializer for atexit destructor co_await union struct class enum"
-    " const volatile std nullptr_t type descriptor at __unaligned __restrict"
-)
 _POINTER_HERE = "\0"
 _ARRAY_HERE = "\1"
 """Marks in the text of a type: a pointer to it is written there, not at its end."""
@@ -210,14 +125,14 @@ class _Reader:
             return "`dtor'"
         if code == "B":
             return "`conversion'"
-        if code in _OPERATORS:
-            word = _OPERATORS[code]
+        if code in OPERATORS:
+            word = OPERATORS[code]
             return f"operator {word}" if word[0].isalpha() else f"operator{word}"
         if code != "_":
             raise self.fail()
         code = self.next()
-        if code in _OPERATORS_2:
-            return _OPERATORS_2[code]
+        if code in OPERATORS_2:
+            return OPERATORS_2[code]
         if code == "R":
             kind = self.next()
             if kind == "0":
@@ -225,8 +140,8 @@ class _Reader:
             if kind == "1":
                 place = ", ".join(str(self.number()) for _ in range(4))
                 return f"`RTTI Base Class Descriptor at ({place})'"
-            if kind in _RTTI:
-                return _RTTI[kind]
+            if kind in RTTI:
+                return RTTI[kind]
         if code == "_":
             kind = self.next()
             if kind in "EF":
@@ -310,7 +225,7 @@ class _Reader:
 
     def signature(self, depth: int) -> tuple[str, str, list[str]]:
         """Calling convention, result and parameters."""
-        convention = _CONVENTIONS.get(self.next(), "")
+        convention = CONVENTIONS.get(self.next(), "")
         result = "" if self.take("@") else self.type(depth, result=True)
         parameters = self.parameters(depth)
         self.take("_E")
@@ -421,15 +336,15 @@ class _Reader:
         if self.take("$$R"):
             return self.indirect("&&", "volatile", depth)
         char = self.next()
-        if char in _BASIC:
-            return _BASIC[char]
+        if char in BASIC:
+            return BASIC[char]
         if char == "_":
             code = self.next()
-            if code in _BASIC_2:
-                return _BASIC_2[code]
+            if code in BASIC_2:
+                return BASIC_2[code]
             raise self.fail()
-        if char in _TAGS:
-            return f"{_TAGS[char]} {self.qualified(depth)}"
+        if char in TAGS:
+            return f"{TAGS[char]} {self.qualified(depth)}"
         if char == "W":
             self.next()
             return f"enum {self.qualified(depth)}"
@@ -450,9 +365,9 @@ class _Reader:
     def qualifiers(self) -> str:
         extra = self.extra_qualifiers()
         code = self.next()
-        if code not in _CONST_VOLATILE:
+        if code not in CONST_VOLATILE:
             raise self.fail()
-        return " ".join(part for part in (_CONST_VOLATILE[code], "__unaligned" if "F" in extra else "") if part)
+        return " ".join(part for part in (CONST_VOLATILE[code], "__unaligned" if "F" in extra else "") if part)
 
     def extra_qualifiers(self) -> str:
         start = self.at
@@ -480,11 +395,11 @@ class _Reader:
         if code in "QRST":  # a pointer to a data member
             owner = self.qualified(depth)
             return self.spend(f"{self.type(depth)} {owner}::{mark}")
-        if code not in _CONST_VOLATILE:
+        if code not in CONST_VOLATILE:
             raise self.fail()
         inner = self.marked(depth)
         for here, form in ((_POINTER_HERE, "{}"), (_ARRAY_HERE, " ({})")):
             if here in inner:
                 return self.spend(inner.replace(here, form.format(f"{mark}{own}{_POINTER_HERE}"), 1))
         unaligned = "__unaligned" if "F" in extra else ""
-        return self.spend(" ".join(part for part in (inner, _CONST_VOLATILE[code], unaligned, mark, own) if part))
+        return self.spend(" ".join(part for part in (inner, CONST_VOLATILE[code], unaligned, mark, own) if part))

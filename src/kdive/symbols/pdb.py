@@ -6,9 +6,8 @@ opening a PDB reads its directory and headers and nothing else.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from kdive.errors import FormatError
 from kdive.formats.pdb.file import PdbFile
@@ -20,7 +19,6 @@ from kdive.formats.pdb.kinds import (
     PROCEDURES_BY_ID,
     S_CONSTANT,
     S_PUB32,
-    S_THUNK32,
     S_UDT,
     THREAD_DATA,
 )
@@ -30,12 +28,11 @@ from kdive.formats.pdb.records import (
     Located,
     Named,
     Reference,
-    scan_module,
 )
-from kdive.formats.pdb.thunks import trampolines
 from kdive.formats.pdb.tpi import FIRST_INDEX
 from kdive.formats.pe.image import MACHINE_I386
 from kdive.symbols.interface import ModuleSymbols, Symbol, wildcard
+from kdive.symbols.pdb_addresses import PdbAddresses
 from kdive.symbols.pdb_names import NameIndex
 from kdive.symbols.pdb_types import TypeBuilder
 from kdive.symbols.types import TypeReference
@@ -43,7 +40,6 @@ from kdive.symbols.types import TypeReference
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from os import PathLike
-    from typing import Literal
 
     from kdive.formats.pdb.gsi import SymbolHash
     from kdive.symbols.interface import InlineFrame, LocalVariable, SourceFile, SourceLine
@@ -53,28 +49,6 @@ if TYPE_CHECKING:
 _KEYWORDS = ("struct ", "class ", "union ", "enum ")
 _MAX_STDCALL_BYTES = 128
 _MAX_BUCKET = 4096
-
-
-class _Table(NamedTuple):
-    """Symbols by address: their RVAs, and the symbols in the same order."""
-
-    rvas: list[int]
-    symbols: list[_Placed]
-
-    @classmethod
-    def of(cls, symbols: list[_Placed]) -> _Table:
-        """Sort symbols."""
-        symbols.sort()
-        return cls([symbol.rva for symbol in symbols], symbols)
-
-
-class _Placed(NamedTuple):
-    """A symbol in a sorted list: RVA first, so that it sorts and bisects by it."""
-
-    rva: int
-    name: str
-    size: int
-    kind: Literal["function", "data", "public"]
 
 
 class PdbSymbols(ModuleSymbols):
@@ -103,7 +77,6 @@ class PdbSymbols(ModuleSymbols):
         self.age = file.dbi.age if file.dbi is not None else file.info.age
         self.machine = file.dbi.machine if file.dbi is not None else 0
         self.stripped = file.dbi is not None and file.dbi.stripped
-        self._module_symbols: dict[int, _Table] = {}
 
     @classmethod
     def open(cls, path: str | PathLike[str]) -> PdbSymbols:
@@ -128,7 +101,8 @@ class PdbSymbols(ModuleSymbols):
     def _rva(self, section: int, offset: int) -> int | None:
         return self.file.addresses.rva(section, offset)
 
-    def _symbol(self, record: Located) -> Symbol | None:
+    def symbol_of(self, record: Located) -> Symbol | None:
+        """The symbol of a record, or None if it has no address in the image."""
         rva = self.file.addresses.rva(record.section, record.offset)
         if rva is None:
             return None
@@ -177,9 +151,9 @@ class PdbSymbols(ModuleSymbols):
             found: Symbol | None = None
             if isinstance(record, Reference) and record.record in PROCEDURE_REFERENCES:
                 procedure = self._procedure(record)
-                found = self._symbol(procedure) if procedure is not None else None
+                found = self.symbol_of(procedure) if procedure is not None else None
             elif isinstance(record, Located) and record.record in DATA:
-                found = self._symbol(record)
+                found = self.symbol_of(record)
             if found is not None:
                 return found
         names = self.file.publics.names
@@ -188,7 +162,7 @@ class PdbSymbols(ModuleSymbols):
                 key = spelling.encode("utf-8", "replace")
                 hashed = hash_v1(key)
             for record in self._hashed(names, spelling, key, hashed):
-                found = self._symbol(record) if isinstance(record, Located) else None
+                found = self.symbol_of(record) if isinstance(record, Located) else None
                 if found is not None:
                     return found
         if "::" in name or not (self.file.publics.names.usable and self.file.globals.usable):
@@ -205,24 +179,25 @@ class PdbSymbols(ModuleSymbols):
                 yield f"@{name}@{size}"
 
     def _lookup_among_names(self, name: str) -> Symbol | None:
-        for offset in self._names.exactly(name):
-            found = self._resolve(offset)
+        for offset in self.names.exactly(name):
+            found = self.resolve(offset)
             if found is not None:
                 return found
         return None
 
     @cached_property
-    def _names(self) -> NameIndex:
+    def names(self) -> NameIndex:
+        """The names of everything with an address."""
         return NameIndex(self.file, self.display_name)
 
-    def _resolve(self, offset: int) -> Symbol | None:
+    def resolve(self, offset: int) -> Symbol | None:
         """The symbol of the record at an offset in the symbol record stream, or None if it leads to no address."""
         try:
             record = self.file.records.parse(offset)
             if isinstance(record, Reference):
                 procedure = self._procedure(record)
-                return self._symbol(procedure) if procedure is not None else None
-            return self._symbol(record) if isinstance(record, Located) else None
+                return self.symbol_of(procedure) if procedure is not None else None
+            return self.symbol_of(record) if isinstance(record, Located) else None
         except FormatError:
             return None
 
@@ -230,8 +205,8 @@ class PdbSymbols(ModuleSymbols):
         """Yield the symbols whose undecorated names match a wildcard, by name; each name and address once."""
         last_name = ""
         seen: set[int] = set()
-        for name, offset in self._names.matching(pattern):
-            symbol = self._resolve(offset)
+        for name, offset in self.names.matching(pattern):
+            symbol = self.resolve(offset)
             if symbol is None:
                 continue
             if name != last_name:
@@ -243,6 +218,10 @@ class PdbSymbols(ModuleSymbols):
 
     # -- addresses -----------------------------------------------------------------------------------------------
 
+    @cached_property
+    def _by_address(self) -> PdbAddresses:
+        return PdbAddresses(self)
+
     def nearest(self, rva: int) -> Symbol | None:
         """Return the symbol at ``rva`` or the closest one below it, None if there is none in its section.
 
@@ -252,99 +231,7 @@ class PdbSymbols(ModuleSymbols):
         Raises:
             FormatError: The symbol streams are broken.
         """
-        place = self.file.addresses.place(rva)
-        if place is None:
-            return None
-        if self.file.publics.thunk_size:
-            thunk = self._thunk_at(rva)
-            if thunk is not None:
-                return thunk
-        inside = self._in_module(*place, rva)
-        public = self._public_at(*place)
-        if inside is not None and rva < inside.rva + inside.size:
-            return public if public is not None and inside.rva < public.rva == rva else inside
-        best = inside
-        for candidate in (self._data_at(rva), public):
-            if candidate is not None and candidate.rva <= rva and (best is None or candidate.rva > best.rva):
-                best = candidate
-        return best
-
-    @cached_property
-    def _thunks(self) -> _Table:
-        """The thunks of an incrementally linked image; their names are those of their targets."""
-        found: list[_Placed] = []
-        for section, offset, size, target_section, target_offset in trampolines(self.file):
-            rva, target = self._rva(section, offset), self._rva(target_section, target_offset)
-            if rva is not None and target is not None and size:
-                named = self._in_module(target_section, target_offset, target)
-                if named is None or named.rva != target:
-                    named = self._public_at(target_section, target_offset)
-                if named is not None and named.rva == target:
-                    found.append(_Placed(rva, named.name, size, "function"))
-        return _Table.of(found)
-
-    def _thunk_at(self, rva: int) -> Symbol | None:
-        """The thunk whose code contains ``rva``, named as WinDbg does: by its place in the table and its target."""
-        thunk = _below(self._thunks, rva)
-        if thunk is None or rva >= thunk.rva + thunk.size:
-            return None
-        section, offset, _ = self.file.publics.thunk_table
-        table = self._rva(section, offset)
-        place = f"ILT+{thunk.rva - table}" if table is not None and table <= thunk.rva else "ILT"
-        return Symbol(f"{place}({thunk.name})", thunk.rva, thunk.size, "function")
-
-    def _public_at(self, section: int, offset: int) -> Symbol | None:
-        """The public at or below an address; of several at one address, the first undecorated by name."""
-        best: tuple[bool, Symbol] | None = None
-        publics = self.file.publics
-        for index in publics.at_or_below(section, offset):
-            record = self.file.records.parse(publics.offset(index))
-            symbol = self._symbol(record) if isinstance(record, Located) else None
-            if symbol is None or not isinstance(record, Located):
-                continue
-            decorated = record.name[:1] == "?"
-            if best is None or (best[0] and not decorated):
-                best = (decorated, symbol)
-        return best[1] if best is not None else None
-
-    @cached_property
-    def _data(self) -> _Table:
-        """The variables by address. Stripped files have them among the publics already."""
-        if self.stripped:
-            return _Table([], [])
-        found: list[_Placed] = []
-        for offset in self._names.of_kind(DATA):
-            symbol = self._resolve(offset)
-            if symbol is not None and symbol.name:
-                found.append(_Placed(symbol.rva, symbol.name, symbol.size, symbol.kind))
-        return _Table.of(found)
-
-    def _data_at(self, rva: int) -> Symbol | None:
-        return _below(self._data, rva)
-
-    def _in_module(self, section: int, offset: int, rva: int) -> Symbol | None:
-        """The procedure at or below an address, out of the module that contributed it."""
-        dbi = self.file.dbi
-        number = dbi.module_at(section, offset) if dbi is not None else None
-        return _below(self._procedures(number), rva) if number is not None else None
-
-    def _procedures(self, number: int) -> _Table:
-        """The procedures and thunks of a module by address."""
-        cached = self._module_symbols.get(number)
-        if cached is not None:
-            return cached
-        found: list[_Placed] = []
-        try:
-            data, end = self.file.module_symbols(number)
-        except FormatError:
-            data, end = b"", 0
-        for record in scan_module(data, end):
-            if record.record in PROCEDURES or record.record == S_THUNK32:
-                rva = self._rva(record.section, record.offset)
-                if rva is not None:
-                    found.append(_Placed(rva, record.name, record.size, "function"))
-        table = self._module_symbols[number] = _Table.of(found)
-        return table
+        return self._by_address.nearest(rva)
 
     def procedure(self, rva: int) -> Symbol | None:
         """Return the procedure, with its size, whose code contains ``rva``; None if the file records none there.
@@ -354,9 +241,7 @@ class PdbSymbols(ModuleSymbols):
         Raises:
             FormatError: The symbol streams are broken.
         """
-        place = self.file.addresses.place(rva)
-        found = self._in_module(*place, rva) if place is not None else None
-        return found if found is not None and rva < found.rva + found.size else None
+        return self._by_address.procedure(rva)
 
     # -- types ---------------------------------------------------------------------------------------------------
 
@@ -398,7 +283,7 @@ class PdbSymbols(ModuleSymbols):
         for index, udt in types.udts():
             size = builder.type(index).size if udt.kind == "enum" else udt.size
             found[udt.name] = max(size, found.get(udt.name, 0))
-        for offset in self._names.of_kind((S_UDT,)):
+        for offset in self.names.of_kind((S_UDT,)):
             try:
                 record = self.file.records.parse(offset)
                 if isinstance(record, Named) and record.name not in found:
@@ -501,11 +386,3 @@ class PdbSymbols(ModuleSymbols):
     def missing(self) -> tuple[str, ...]:
         """Return what a complete PDB would hold and this one does not, each with the reason."""
         return self.file.missing
-
-
-def _below(table: _Table, rva: int) -> Symbol | None:
-    index = bisect_right(table.rvas, rva) - 1
-    if index < 0:
-        return None
-    entry = table.symbols[index]
-    return Symbol(entry.name, entry.rva, entry.size, entry.kind)
