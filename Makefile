@@ -32,6 +32,7 @@ fuzz: setup
 
 bench: setup
 	$(BIN)/python bench/run.py
+	$(BIN)/python bench/symbols.py
 
 lab: setup
 	sh tools/system_packages.sh

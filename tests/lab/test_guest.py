@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ from kdive.commands.results.source import Variables
 from kdive.commands.results.stack import Stack
 from kdive.render.text import TextRenderer
 from tests.lab.conftest import LAB
+from tests.tools import need_tool
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -225,8 +225,8 @@ def test_a_noisy_line_changes_nothing_that_is_read(
 
 
 def test_the_kept_images_are_what_the_sources_give() -> None:
-    if shutil.which("clang-14") is None or shutil.which("lld-link-14") is None:
-        pytest.skip("clang and lld 14 build the guest: apt-get install clang lld")
+    for name in ("clang-14", "lld-link-14"):
+        need_tool(name)
     done = subprocess.run(
         [sys.executable, str(LAB / "build.py"), "--check"], capture_output=True, text=True, check=False, timeout=100
     )

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from kdive.errors import FormatError
 from kdive.formats.pdb.items import Function, item
-from kdive.formats.pdb.kinds import INLINE_SITES
-from kdive.formats.pdb.lines import ModuleLines
+from kdive.formats.pdb.kinds import INLINE_SITES, S_REGREL32
+from kdive.formats.pdb.lines import LINE_MASK, ModuleLines
 from kdive.formats.pdb.scopes import enclosing, path_to
 from kdive.formats.pdb.tpi import FIRST_INDEX
-from kdive.symbols.interface import InlineFrame, LocalVariable, SourceFile, SourceLine
+from kdive.symbols.interface import InlineFrame, LocalVariable, SourceFile, SourceLine, UnavailablePlace
 from kdive.symbols.pdb_places import parameter, placed
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ class PdbCode:
         self._file = file
         self._builder = builder
         self._lines: dict[int, ModuleLines | None] = {}
+        self._sources: dict[tuple[ModuleLines, int], SourceFile | None] = {}
         self._around: dict[tuple[int, int], Enclosing | None] = {}
 
     # -- lines ---------------------------------------------------------------------------------------------------
@@ -56,10 +57,13 @@ class PdbCode:
         return self._lines[module]
 
     def _source(self, lines: ModuleLines, file: int) -> SourceFile | None:
-        entry = lines.files.get(file)
-        if entry is None:
-            return None
-        return SourceFile(self._file.strings.get(entry.name), entry.checksum_kind, entry.checksum)
+        key = (lines, file)
+        if key not in self._sources:
+            entry = lines.files.get(file)
+            self._sources[key] = (
+                SourceFile(self._file.strings.get(entry.name), entry.checksum_kind, entry.checksum) if entry else None
+            )
+        return self._sources[key]
 
     def _module_at(self, rva: int) -> tuple[int, int, int] | None:
         """``(module, section, offset)`` of an address."""
@@ -103,6 +107,34 @@ class PdbCode:
                 if source is not None and source not in seen:
                     seen.add(source)
                     yield source
+
+    def all_lines(self) -> Iterator[tuple[SourceFile, list[int], list[int]]]:
+        """Yield all lines of all modules in columns: a file, the RVAs of its entries, and their line numbers.
+
+        Raises:
+            FormatError: A line table is cut short.
+        """
+        rva_of = self._file.addresses.rva
+        moved = self._file.addresses.rearranged
+        bases = [rva_of(section, 0) for section in range(len(self._file.addresses.sections) + 1)]
+        for module in range(len(self._file.dbi.modules) if self._file.dbi is not None else 0):
+            lines = self.lines_of(module)
+            if lines is None:
+                continue
+            sources: dict[int, SourceFile | None] = {}
+            for section, start, _, file, offsets, packed in lines.blocks:
+                if file not in sources:
+                    sources[file] = self._source(lines, file)
+                source = sources[file]
+                base = bases[section] if section < len(bases) else None
+                if source is None or (base is None and not moved):
+                    continue
+                if moved or base is None:
+                    places = [rva_of(section, start + offset) or 0 for offset in offsets]
+                else:
+                    base += start
+                    places = [base + offset for offset in offsets.tolist()]
+                yield source, places, [value & LINE_MASK for value in packed.tolist()]
 
     @cached_property
     def _modules_by_file(self) -> dict[str, tuple[int, ...]]:
@@ -164,13 +196,31 @@ class PdbCode:
             return None
         return module, around, path_to(around, section, offset), (section, offset)
 
-    def function_name(self, index: int) -> str:
-        """Return the qualified name of a function by its item index.
+    def _own_index(self, index: int, module: int) -> int:
+        """The index in the IPI stream of an item that a module may have imported from another."""
+        lines = self.lines_of(module)
+        origin = lines.imported(index) if lines is not None else None
+        if origin is None:
+            return index
+        name, number = self._file.strings.get(origin[0]), origin[1]
+        for other, info in enumerate(self._file.dbi.modules if self._file.dbi is not None else ()):
+            if _folded(info.name) == _folded(name):
+                exporter = self.lines_of(other)
+                return exporter.exports.get(number, 0) if exporter is not None else 0
+        return 0
+
+    def function_name(self, index: int, module: int) -> str:
+        """Return the qualified name of an inlined function.
+
+        Args:
+            index: Its item index.
+            module: The module that has the inlined call.
 
         Raises:
             FormatError: The item is missing or broken.
         """
         items = self._file.items
+        index = self._own_index(index, module)
         if items is None or index < FIRST_INDEX:
             return f"<function {index:#x}>"
         found = item(items, index)
@@ -201,16 +251,17 @@ class PdbCode:
             if entry is None:
                 continue
             line = self._inline_line(module, around, scope, entry)
-            frames.append(InlineFrame(self.function_name(scope.record.fields["inlinee"]), line, call_line))
+            frames.append(InlineFrame(self.function_name(scope.record.fields["inlinee"], module), line, call_line))
             call_line = line
         frames.reverse()
         return tuple(frames)
 
     def _inline_line(self, module: int, around: Enclosing, scope: Scope, entry: InlineLine) -> SourceLine | None:
         lines = self.lines_of(module)
-        inlinee = lines.inlinees.get(scope.record.fields["inlinee"]) if lines is not None else None
-        if lines is None or inlinee is None:
+        known = lines.inlinees.get(scope.record.fields["inlinee"], ()) if lines is not None else ()
+        if lines is None or len(known) != 1:  # several: nothing tells which of them this call is of
             return None
+        inlinee = known[0]
         source = self._source(lines, inlinee.file if entry.file is None else entry.file)
         if source is None:
             return None
@@ -227,20 +278,39 @@ class PdbCode:
         found = self._path(rva)
         if found is None:
             return ()
-        _, around, path, place = found
+        module, around, path, place = found
         name = around.procedure.record.name
         variables: list[LocalVariable] = []
         for scope, _ in path:
             if scope.record.kind in INLINE_SITES:
-                name = self.function_name(scope.record.fields["inlinee"])
+                name = self.function_name(scope.record.fields["inlinee"], module)
             for variable in scope.variables:
                 record = variable.record
+                if not record.name:  # data of the compiler's own
+                    continue
                 try:
-                    index = record.fields["type_index"]
+                    index = self._own_index(record.fields["type_index"], module)
                     type_ = self._builder.type(index) if self._builder is not None and index else None
                 except FormatError:
                     type_ = None
                 where = placed(self._file, variable, around.procedure.frame, *place)
                 is_parameter = parameter(self._file, variable, around.procedure.frame)
-                variables.append(LocalVariable(record.name, type_, where, is_parameter, name))
+                found_variable = LocalVariable(record.name, type_, where, is_parameter, name)
+                if record.kind == S_REGREL32 and _has_home(variables, found_variable):
+                    continue
+                variables.append(found_variable)
         return tuple(variables)
+
+
+def _has_home(variables: list[LocalVariable], home: LocalVariable) -> bool:
+    """Whether a variable is there already, to which this record only adds the place on the stack where it is kept.
+
+    MSVC writes both records for parameters of optimised code. The place on the stack holds for the whole function, so
+    it stands in where the other record names none.
+    """
+    for index, known in enumerate(variables):
+        if (known.name, known.function, known.parameter) == (home.name, home.function, home.parameter):
+            if isinstance(known.place, UnavailablePlace):
+                variables[index] = home
+            return True
+    return False

@@ -6,10 +6,11 @@ Format facts: ``cvinfo.h`` in Microsoft's published PDB sources and LLVM's ``Cod
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from kdive.errors import FormatError
 from kdive.formats.pdb.numeric import name_at
+from kdive.record import Record
 
 if TYPE_CHECKING:
     from kdive.formats.pdb.tpi import TypeStream
@@ -28,7 +29,7 @@ _III = struct.Struct("<III")
 _IIIH = struct.Struct("<IIIH")
 
 
-class Function(NamedTuple):
+class Function(Record, frozen=True):
     """A function: its name, its type, and the item of its namespace (or the class it is a member of), 0 for none."""
 
     name: str
@@ -37,20 +38,20 @@ class Function(NamedTuple):
     owner: int = 0
 
 
-class String(NamedTuple):
+class String(Record, frozen=True):
     """A string; ``parts`` is the list of the strings that stand before it, 0 for none."""
 
     text: str
     parts: int = 0
 
 
-class ItemList(NamedTuple):
+class ItemList(Record, frozen=True):
     """Build information (directory, compiler, source, PDB, command line) or the parts of a long string."""
 
     items: tuple[int, ...]
 
 
-class Declaration(NamedTuple):
+class Declaration(Record, frozen=True):
     """Where a type was declared.
 
     Attributes:

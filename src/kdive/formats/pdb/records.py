@@ -28,7 +28,9 @@ from kdive.formats.pdb.kinds import (
 from kdive.formats.pdb.numeric import name_at, numeric
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
+
+    from kdive.formats.pdb.msf import StreamView
 
 PUBLIC_CODE = 1
 PUBLIC_FUNCTION = 2
@@ -99,6 +101,121 @@ def record_at(data: bytes, at: int) -> tuple[int, bytes]:
     return kind, data[at + 4 : end]
 
 
+class SymbolRecords:
+    """The symbol record stream of a PDB: single records are read from the file until many were; then it is kept whole.
+
+    Args:
+        view: The stream.
+
+    Attributes:
+        size: Size in bytes.
+    """
+
+    def __init__(self, view: StreamView) -> None:
+        self._view = view
+        self._left = _READS_BEFORE_READING_ALL
+        self._whole: bytes | None = None
+        self.size = view.size
+
+    def whole(self) -> bytes:
+        """Return all bytes.
+
+        Raises:
+            FormatError: Blocks of the stream lie outside the file.
+        """
+        if self._whole is None:
+            self._whole = self._view.whole(keep=True)
+        return self._whole
+
+    def at(self, offset: int) -> tuple[bytes, int]:
+        """Return bytes that hold the record at an offset, if there is a whole one, and where in them it starts.
+
+        Raises:
+            FormatError: The offset lies outside the stream, or its blocks outside the file.
+        """
+        if self._whole is not None:
+            return self._whole, offset
+        if not 0 <= offset <= self.size - 4:
+            raise FormatError("a symbol record lies outside its stream", offset=max(offset, 0))
+        self._left -= 1
+        if self._left < 0:
+            return self.whole(), offset
+        data = self._view.read(offset, min(_USUAL_SIZE, self.size - offset))
+        length = 2 + (data[0] | data[1] << 8)
+        if length > len(data):
+            data = self._view.read(offset, min(length, self.size - offset))
+        return data, 0
+
+    def parse(self, offset: int) -> SymbolRecord | None:
+        """Decode the record at an offset; None if it is of a kind that names nothing of interest.
+
+        Raises:
+            FormatError: The record is broken.
+        """
+        data, at = self.at(offset)
+        if data[at + 2 : at + 4] == _PUBLIC:
+            stop = data.find(b"\0", at + _NAME_START, at + 2 + (data[at] | data[at + 1] << 8))
+            if stop >= 0:
+                flags, place, section = _DATA.unpack_from(data, at + 4)
+                return Located(
+                    S_PUB32, data[at + _NAME_START : stop].decode("utf-8", "replace"), section, place, 0, 0, flags
+                )
+        return parse_record(data, at)
+
+    def named(self, references: Sequence[int], name: bytes, *, types: bool = False) -> list[int]:
+        """Return the offsets of those records that may have a name (a cheap look before they are decoded).
+
+        Args:
+            references: Offsets of records, plus one, as hash tables have them.
+            name: The name.
+            types: Whether to look at typedefs and constants too, which have their names elsewhere.
+
+        Raises:
+            FormatError: Blocks of the stream lie outside the file.
+        """
+        terminated = name + b"\0"
+        data = self._whole
+        if data is None:
+            offsets = [reference - 1 for reference in references if 0 < reference <= self.size - 3]
+            return [offset for offset in offsets if self._may_be(*self.at(offset), terminated, types=types)]
+        # Looking for the end of the name first is the fastest way to tell most others apart.
+        at_name, at_end = _NAME_START - 1, _NAME_START - 1 + len(name)
+        last = name[-1] if name else 0
+        try:
+            ending = [
+                reference
+                for reference in references
+                if not data[reference + at_end] and data[reference + at_end - 1] == last
+            ]
+        except IndexError:  # the last record of the stream, or a broken table
+            ending = list(references)
+        found = [reference - 1 for reference in ending if data.startswith(terminated, reference + at_name)]
+        if types:
+            found += [
+                reference - 1
+                for reference in references
+                if data[reference + 1 : reference + 3] in _NAMED_ELSEWHERE
+                and self._may_be(data, reference - 1, terminated, types=True)
+            ]
+        return found
+
+    def _may_be(self, data: bytes, at: int, terminated: bytes, *, types: bool) -> bool:
+        if types and data[at + 2 : at + 4] in _NAMED_ELSEWHERE:
+            return data.find(terminated, at + _EARLIEST_NAME, at + _LATEST_NAME + len(terminated)) >= 0
+        return data.startswith(terminated, at + _NAME_START)
+
+
+_NAME_START = 14
+"""Publics, variables and references to procedures have their names at the same place,"""
+_NAMED_ELSEWHERE = frozenset(kind.to_bytes(2, "little") for kind in (S_UDT, S_CONSTANT))
+"""and types and constants have theirs behind a number of varying size,"""
+_EARLIEST_NAME, _LATEST_NAME = 8, 26
+_PUBLIC = S_PUB32.to_bytes(2, "little")
+_PROCEDURE_NAME = 39
+_USUAL_SIZE = 160
+_READS_BEFORE_READING_ALL = 256
+
+
 def parse_record(data: bytes, at: int) -> SymbolRecord | None:
     """Decode the record at a byte offset; None if it is of a kind that names nothing of interest.
 
@@ -137,7 +254,7 @@ def _decode(kind: int, body: bytes) -> SymbolRecord | None:
 
 
 def scan_module(data: bytes, end: int) -> Iterator[Located]:
-    """Yield the procedures, thunks and variables at the outermost level of a module's records.
+    """Yield the procedures and thunks at the outermost level of a module's records.
 
     Procedures name the record that ends their scope, so that their insides are skipped without being looked at.
 
@@ -156,7 +273,13 @@ def scan_module(data: bytes, end: int) -> Iterator[Located]:
             scope_end: int = _U32.unpack_from(data, at + 8)[0]
             if following <= scope_end <= end:
                 following = scope_end
-        if kind in PROCEDURES or kind == S_THUNK32 or kind in DATA:
+        if kind in PROCEDURES:
+            stop = data.find(b"\0", at + _PROCEDURE_NAME, following)
+            if length > _PROCEDURE_NAME and stop >= 0:
+                head = _PROCEDURE.unpack_from(data, at + 4)
+                name = data[at + _PROCEDURE_NAME : stop].decode("utf-8", "replace")
+                yield Located(kind, name, head[8], head[7], head[3], head[6])
+        elif kind == S_THUNK32:
             try:
                 symbol = parse_record(data, at)
             except FormatError:

@@ -198,10 +198,12 @@ def enclosing(data: bytes, end: int, section: int, offset: int) -> Enclosing | N
         FormatError: The procedure is broken.
     """
     chunks: dict[int, int] = {}
+    best: CodeViewRecord | None = None
     for record in outermost(data, end):
         if record.kind in PROCEDURES:
-            if Scope(record).covers(section, offset):
-                return Enclosing(parse_scope(data, record.at, end), None, 0, record.fields["offset"])
+            # Where the linker folded equal procedures into one, the last by name counts, as for names by address.
+            if Scope(record).covers(section, offset) and (best is None or _rank(record) > _rank(best)):
+                best = record
         elif record.kind == S_SEPCODE:
             parent = record.fields["parent"]
             chunks[parent] = chunks.get(parent, 0) + 1
@@ -210,7 +212,11 @@ def enclosing(data: bytes, end: int, section: int, offset: int) -> Enclosing | N
                 if owner.record.kind not in PROCEDURES:
                     return None
                 return Enclosing(owner, parse_scope(data, record.at, end), chunks[parent], record.fields["offset"])
-    return None
+    return None if best is None else Enclosing(parse_scope(data, best.at, end), None, 0, best.fields["offset"])
+
+
+def _rank(procedure: CodeViewRecord) -> tuple[int, str]:
+    return procedure.fields["offset"], procedure.name
 
 
 def covering_code(scope: Scope, chunk: int, delta: int, size: int) -> InlineLine | None:

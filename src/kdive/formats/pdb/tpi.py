@@ -16,13 +16,15 @@ from typing import TYPE_CHECKING
 
 from kdive.errors import FormatError
 from kdive.formats.buffer import Buffer
+from kdive.formats.pdb.fieldlist import Continuation, parse_field_list
 from kdive.formats.pdb.gsi import hash_v1
-from kdive.formats.pdb.leaves import LF_FIELDLIST, UDT_LEAVES, Continuation, Udt, parse_field_list, parse_leaf
+from kdive.formats.pdb.leaves import LF_FIELDLIST, UDT_LEAVES, Udt, parse_leaf
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from kdive.formats.pdb.leaves import Leaf, ListEntry
+    from kdive.formats.pdb.fieldlist import ListEntry
+    from kdive.formats.pdb.leaves import Leaf
     from kdive.formats.pdb.msf import MsfFile
 
 _HEADER = struct.Struct("<IIIIIHHIIiIiIiI")
@@ -52,8 +54,8 @@ class TypeStream:
     """
 
     def __init__(self, msf: MsfFile, stream: int = 2) -> None:
-        whole = msf.stream(stream)
-        buffer = Buffer(whole, "type stream")
+        self._view = view = msf.view(stream)
+        buffer = Buffer(view.read(0, min(_HEADER.size, view.size)), "type stream")
         (
             _,
             header_size,
@@ -74,11 +76,13 @@ class TypeStream:
         if header_size < _HEADER.size or self.first < FIRST_INDEX or self.end < self.first:
             raise FormatError("the header of the type stream is broken", offset=0)
         self._msf = msf
-        self._data = buffer.bytes(header_size, record_bytes)
+        if record_bytes < 0 or header_size + record_bytes > view.size:
+            raise FormatError(f"the type stream claims {record_bytes:#x} bytes of records", offset=16)
+        self._start, self._size = header_size, record_bytes
         # No record is shorter than four bytes: a bound on what the indexes may claim.
         if (self.end - self.first) * 4 > record_bytes:
             raise FormatError(f"the type stream claims {self.end - self.first} records in {record_bytes:#x} bytes")
-        self._chunk_offsets: dict[int, list[int]] = {}
+        self._chunks: dict[int, tuple[bytes, list[int]]] = {}
         self._lookups = 0
 
     @cached_property
@@ -99,38 +103,31 @@ class TypeStream:
             and indexes[0] == self.first
             and offsets[0] == 0
             and indexes[-1] < self.end
-            and offsets[-1] < len(self._data)
+            and offsets[-1] < self._size
             and all(a < b for a, b in pairwise(indexes))
             and all(a < b for a, b in pairwise(offsets))
         )
         return (indexes, offsets) if sound else ([self.first], [0])
 
-    def _chunk(self, number: int) -> list[int]:
-        """The byte offsets of the records from one anchor to the next."""
-        cached = self._chunk_offsets.get(number)
-        if cached is not None:
-            return cached
+    def _chunk(self, number: int) -> tuple[bytes, list[int]]:
+        """The bytes of the records from one anchor to the next, and where in them each record starts."""
+        cached = self._chunks.get(number)
+        if cached is None:
+            cached = self._chunks[number] = self._read_chunk(number)
+        return cached
+
+    def _read_chunk(self, number: int) -> tuple[bytes, list[int]]:
         indexes, offsets = self._anchors
         last = number + 1 == len(indexes)
         count = (self.end if last else indexes[number + 1]) - indexes[number]
-        at, data, size = offsets[number], self._data, len(self._data)
+        start = offsets[number]
+        data = self._view.read(self._start + start, (self._size if last else offsets[number + 1]) - start)
+        at, size = 0, len(data)
         found: list[int] = []
         while len(found) < count and at + 4 <= size:
             found.append(at)
             at += 2 + (data[at] | data[at + 1] << 8)
-        self._chunk_offsets[number] = found
-        return found
-
-    def _offset(self, index: int) -> int:
-        if not self.first <= index < self.end:
-            raise FormatError(f"there is no type record {index:#x}")
-        indexes, _ = self._anchors
-        number = bisect_right(indexes, index) - 1
-        chunk = self._chunk(number)
-        position = index - indexes[number]
-        if position >= len(chunk):
-            raise FormatError(f"type record {index:#x} lies outside the type stream")
-        return chunk[position]
+        return data, found
 
     def _index_at(self, offset: int) -> int | None:
         """The type index of the record that spans a byte offset."""
@@ -138,7 +135,7 @@ class TypeStream:
         number = bisect_right(offsets, offset) - 1
         if number < 0:
             return None
-        position = bisect_right(self._chunk(number), offset) - 1
+        position = bisect_right(self._chunk(number)[1], offset - offsets[number]) - 1
         return indexes[number] + position if position >= 0 else None
 
     def record(self, index: int) -> tuple[int, bytes]:
@@ -147,11 +144,21 @@ class TypeStream:
         Raises:
             FormatError: There is no such record, or it is cut short.
         """
-        at = self._offset(index)
-        length, leaf = _HEAD.unpack_from(self._data, at)
-        if length < 2 or at + 2 + length > len(self._data):
+        if not self.first <= index < self.end:
+            raise FormatError(f"there is no type record {index:#x}")
+        indexes, _ = self._anchors
+        number = bisect_right(indexes, index) - 1
+        data, starts = self._chunk(number)
+        position = index - indexes[number]
+        if position >= len(starts):
+            raise FormatError(f"type record {index:#x} lies outside the type stream")
+        return self._record_in(data, starts[position], index)
+
+    def _record_in(self, data: bytes, at: int, index: int) -> tuple[int, bytes]:
+        length, leaf = _HEAD.unpack_from(data, at)
+        if length < 2 or at + 2 + length > len(data):
             raise FormatError(f"type record {index:#x} is cut short", offset=at)
-        return leaf, self._data[at + 4 : at + 2 + length]
+        return leaf, data[at + 4 : at + 2 + length]
 
     def leaf(self, index: int) -> Leaf:
         """Return a decoded type record.
@@ -280,14 +287,15 @@ class TypeStream:
 
     def _by_bytes(self, name: str) -> Iterator[int]:
         needle = name.encode("utf-8", "replace") + b"\0"
-        at = self._data.find(needle)
+        data = self._view.read(self._start, self._size)
+        at = data.find(needle)
         for _ in range(_MAX_NAME_HITS):
             if at < 0:
                 return
             index = self._index_at(at)
             if index is not None:
                 yield index
-            at = self._data.find(needle, at + 1)
+            at = data.find(needle, at + 1)
 
     def definition(self, index: int, udt: Udt) -> int:
         """Return the index of the definition that a forward reference stands for, or ``index`` if there is none."""
@@ -312,8 +320,14 @@ class TypeStream:
     def udts(self) -> Iterator[tuple[int, Udt]]:
         """Yield every structure, class, union and enumeration that is defined (not only announced)."""
         for number, first in enumerate(self._anchors[0]):
-            for index, at in enumerate(self._chunk(number), first):
-                if (self._data[at + 2] | self._data[at + 3] << 8) in UDT_LEAVES:
-                    udt = self._udt(index)
-                    if udt is not None and not udt.forward:
-                        yield index, udt
+            # Not kept: a search for types would leave the whole stream in memory.
+            data, starts = self._chunks.get(number) or self._read_chunk(number)
+            for index, at in enumerate(starts, first):
+                if (data[at + 2] | data[at + 3] << 8) not in UDT_LEAVES:
+                    continue
+                try:
+                    udt = parse_leaf(*self._record_in(data, at, index))
+                except FormatError:
+                    continue
+                if isinstance(udt, Udt) and not udt.forward:
+                    yield index, udt
