@@ -10,6 +10,8 @@ from kdive.memory.interface import Memory
 from kdive.wire.kd import requests
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from kdive.targets.kd_connection import KdConnection
 
 LINE = 0x200
@@ -25,22 +27,46 @@ class KdMemory(Memory):
     Args:
         connection: The link.
         physical: Which of the two.
+
+    Attributes:
+        masked: Bytes that breakpoint instructions stand in the place of, by address: readers see these.
+        before_write: Called with the range that is about to be written.
     """
 
     def __init__(self, connection: KdConnection, *, physical: bool = False) -> None:
         self._connection = connection
         self._physical = physical
         self._lines: dict[int, bytes] = {}
+        self._known: tuple[int, bytes] = (0, b"")
+        self.masked: dict[int, int] = {}
+        self.before_write: Callable[[int, int], None] | None = None
+
+    def know(self, address: int, data: bytes) -> None:
+        """Take in bytes that the target has sent unasked; reads within them need no request."""
+        self._known = (address, self._unmasked(address, data))
+
+    def _unmasked(self, address: int, data: bytes) -> bytes:
+        inside = [at for at in self.masked if address <= at < address + len(data)]
+        if not inside:
+            return data
+        changed = bytearray(data)
+        for at in inside:
+            changed[at - address] = self.masked[at]
+        return bytes(changed)
 
     def forget(self) -> None:
         """Drop what was read: the target has run, or something was written."""
         self._lines.clear()
+        self._known = (0, b"")
 
     def read_available(self, address: int, size: int) -> list[tuple[int, bytes]]:
         """See :meth:`Memory.read_available`."""
         if size <= 0:
             return []
         address &= MASK64
+        start, known = self._known
+        if start <= address and address + size <= start + len(known):
+            return [(address, known[address - start : address - start + size])]
         end = min(address + size, 1 << 64)
         self._fetch(address & ~(LINE - 1), end)
         runs: list[tuple[int, bytes]] = []
@@ -78,7 +104,7 @@ class KdMemory(Memory):
                 and (first + length) % _PAGE
             ):
                 length += LINE
-            data = self._read(first, length)
+            data = self._unmasked(first, self._read(first, length))
             for offset in range(0, length, LINE):
                 self._lines[first + offset] = data[offset : offset + LINE]
             index += length // LINE
@@ -103,6 +129,16 @@ class KdMemory(Memory):
 
     def write(self, address: int, data: bytes) -> None:
         """Write memory.
+
+        Raises:
+            MemoryAccessError: Not all of it could be written; ``address`` is the first byte that was not.
+        """
+        if self.before_write is not None:
+            self.before_write(address, len(data))
+        self.write_raw(address, data)
+
+    def write_raw(self, address: int, data: bytes) -> None:
+        """Write memory, whatever breakpoints are there.
 
         Raises:
             MemoryAccessError: Not all of it could be written; ``address`` is the first byte that was not.

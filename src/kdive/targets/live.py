@@ -10,7 +10,10 @@ from kdive.record import Record
 from kdive.targets.base import Target
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from kdive.arch.context import RegisterContext
+    from kdive.arch.watchpoint import Watchpoint
     from kdive.cancel import CancelToken
     from kdive.memory.paging import PageTables
 
@@ -33,6 +36,7 @@ class ExceptionEvent(Record, frozen=True):
         address: Where the exception was raised.
         parameters: Its parameters.
         first_chance: Whether the target's own handlers have not been asked yet.
+        slots: The debug registers that fired, by their numbers.
     """
 
     processor: int
@@ -42,6 +46,7 @@ class ExceptionEvent(Record, frozen=True):
     address: int
     parameters: tuple[int, ...]
     first_chance: bool
+    slots: tuple[int, ...] = ()
 
 
 class ModuleEvent(Record, frozen=True):
@@ -110,11 +115,13 @@ class LiveTarget(Target):
     Attributes:
         halted: Whether it stands still and answers.
         processor: The processor that its registers are read of by default: the one that reported the last stop.
+        thread: Address of the ``_ETHREAD`` that this processor runs, 0 if not known.
         hints: Where the kernel is; None before the target has said so.
     """
 
     halted: bool
     processor: int
+    thread: int
     hints: KernelHints | None
 
     @abstractmethod
@@ -154,6 +161,14 @@ class LiveTarget(Target):
         """
 
     @abstractmethod
+    def special_registers(self, processor: int) -> dict[str, int]:
+        """Read the control, debug and descriptor table registers of a processor.
+
+        Raises:
+            TargetError: They cannot be read.
+        """
+
+    @abstractmethod
     def write_registers(self, processor: int, values: dict[str, int]) -> None:
         """Set registers of a processor; those not named keep their values.
 
@@ -167,6 +182,31 @@ class LiveTarget(Target):
 
         Raises:
             TargetError: The target refuses.
+        """
+
+    @abstractmethod
+    def insert_patch(self, address: int, physical: int) -> int:
+        """Set a breakpoint by writing the breakpoint instruction to physical memory, and return its handle.
+
+        This is how code of user space is stopped at, in whatever process has the page mapped.
+
+        Args:
+            address: Its virtual address.
+            physical: Its physical address.
+
+        Raises:
+            TargetError: The target cannot do this.
+        """
+
+    @abstractmethod
+    def set_watchpoints(self, slots: Sequence[Watchpoint | None]) -> None:
+        """Say what the debug registers watch, on every processor, from the next time that the target goes on.
+
+        Args:
+            slots: What each debug register watches; those not named watch nothing.
+
+        Raises:
+            TargetError: There are not so many, or one cannot watch this.
         """
 
     @abstractmethod
