@@ -97,17 +97,14 @@ async def close_target(call: Call) -> ToolResult:
 async def status(call: Call) -> ToolResult:
     """``status``: answered by the owner thread, or from what is known if that is busy."""
     slot = call.box.slot
-    active = slot.active
-    if slot.activity is not None:
-        asked = asyncio.ensure_future(slot.run(lambda desk: status_of(desk.session), "status"))
+    desk = slot.active.desk
+    asked = asyncio.ensure_future(slot.run(lambda desk: status_of(desk.session), "status"))
+    try:
         done, _ = await asyncio.wait((asked,), timeout=STATUS_PATIENCE)
-        if done:
-            data = await asked
-        else:
+    finally:
+        if not asked.done():
             asked.cancel()
-            data = active.desk.last_status | {"busy": slot.doing}
-    else:
-        data = await slot.run(lambda desk: status_of(desk.session), "status")
+    data = await asked if done else desk.last_status | {"busy": slot.doing or "busy"}
     return answer(call.box.cleaner.data(data))
 
 

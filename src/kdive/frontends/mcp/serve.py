@@ -101,7 +101,7 @@ async def _serve(
         from kdive.frontends.mcp.server import make_server
 
         try:
-            await serve_http(make_server(box), listen, stop, unsafe=unsafe, token=token)
+            await serve_http(make_server(box), listen, stop, box.slot.shutdown, unsafe=unsafe, token=token)
         except KdiveError as error:
             _say(error)
             return EXIT_FAILED
