@@ -157,6 +157,26 @@ async def interrupt(call: Call) -> ToolResult:
 
 CONTROL_TOOLS = (
     Tool(
+        "status",
+        "Show where the target stands",
+        "Whether the target runs, the current instruction, thread and processes, the kernel's base. Cheap; `busy` is "
+        "set while a long command runs. attached_process is what you inspect (.process), stopped_process owns the "
+        "loaded page tables, stopped_thread is what runs: three different answers.",
+        status,
+        hints=LOOKS,
+        output=_object(
+            ("running", "rip", "coherent"),
+            running=_FLAG,
+            current_thread=_ADDRESS,
+            rip=_ADDRESS,
+            symbol=_ADDRESS,
+            **_CONTEXTS,
+            coherent=_FLAG,
+            kernel_base=_ADDRESS,
+            busy=_ADDRESS,
+        ),
+    ),
+    Tool(
         "open",
         "Open a target",
         "Open a crash dump: backend `dump`, connect = the file's path. Fails while another session is active. "
@@ -188,26 +208,6 @@ CONTROL_TOOLS = (
         close_target,
         hints=Hints(idempotent=True),
         output=_object(("status",), status={"enum": ["closed", "pending"]}, note=_TEXT, warning=_TEXT),
-    ),
-    Tool(
-        "status",
-        "Show where the target stands",
-        "Whether the target runs, the current instruction, thread and processes, the kernel's base. Cheap; `busy` is "
-        "set while a long command runs. attached_process is what you inspect (.process), stopped_process owns the "
-        "loaded page tables, stopped_thread is what runs: three different answers.",
-        status,
-        hints=LOOKS,
-        output=_object(
-            ("running", "rip", "coherent"),
-            running=_FLAG,
-            current_thread=_ADDRESS,
-            rip=_ADDRESS,
-            symbol=_ADDRESS,
-            **_CONTEXTS,
-            coherent=_FLAG,
-            kernel_base=_ADDRESS,
-            busy=_ADDRESS,
-        ),
     ),
     Tool(
         "resume",

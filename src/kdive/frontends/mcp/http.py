@@ -162,7 +162,7 @@ async def serve_http(
     )
     runner = _Uvicorn(config)
     # Clients keep event streams open all the time; that these are cut at the end is no news.
-    logging.getLogger("uvicorn.error").addFilter(lambda record: not runner.should_exit)
+    logging.getLogger("uvicorn.error").addFilter(lambda _: not runner.should_exit)
     with sock:
         sys.stderr.write(f"kdive-mcp: serving at http://{host}:{sock.getsockname()[1]}{PATH}\n")
         sys.stderr.flush()
