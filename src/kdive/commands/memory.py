@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from typing import TYPE_CHECKING
 
 from kdive.commands.results.memory import (
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 _MAX_STRING = 0x1000
 _MAX_LIST = 10000
 _MAX_ELEMENTS = 0x20000
+_CODES = {1: "B", 2: "H", 4: "I", 8: "Q"}
+_PRINTABLE = bytes(byte if 32 <= byte < 127 else ord(".") for byte in range(256))
 
 
 class Format(Record, frozen=True):
@@ -88,13 +91,20 @@ def read_rows(
         if cancel is not None:
             cancel.check()
         end = min(start + step, len(data))
-        values = [
-            int.from_bytes(data[at : at + form.size], "little") if all(mask[at : at + form.size]) else None
-            for at in range(start, end, form.size)
-        ]
+        piece, there = data[start:end], mask[start:end]
+        values: list[int | None]
         text = ""
-        if form.text:
-            text = printable([data[at] if mask[at] else None for at in range(start, end)])
+        if 0 not in there and len(piece) % form.size == 0:
+            values = list(struct.unpack(f"<{len(piece) // form.size}{_CODES[form.size]}", piece))
+            if form.text:
+                text = piece.translate(_PRINTABLE).decode("ascii")
+        else:
+            values = [
+                int.from_bytes(data[at : at + form.size], "little") if all(mask[at : at + form.size]) else None
+                for at in range(start, end, form.size)
+            ]
+            if form.text:
+                text = printable([data[at] if mask[at] else None for at in range(start, end)])
         rows.append(MemoryRow(address + start, values, text))
     return rows
 
