@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SAMPLE := src/kdive/samples/data
 
-.PHONY: setup demo test lint fuzz bench clean
+.PHONY: setup demo test lint fuzz bench lab lab-build clean
 
 setup: $(VENV)/.ready
 
@@ -33,6 +33,14 @@ fuzz: setup
 
 bench: setup
 	$(BIN)/python bench/run.py
+	$(BIN)/python bench/symbols.py
+
+lab: setup
+	sh tools/system_packages.sh
+	$(BIN)/python lab/run.py
+
+lab-build:
+	$(PYTHON) lab/build.py
 
 clean:
 	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis

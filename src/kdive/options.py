@@ -57,7 +57,7 @@ class Option(Record, frozen=True):
 
 
 BACKENDS = ("kd", "kdnet", "gdb", "memory", "dump")
-AVAILABLE_BACKENDS = ("dump",)
+AVAILABLE_BACKENDS = ("kd", "dump")
 
 OPTIONS: tuple[Option, ...] = (
     Option("version", ("-V", "--version"), "show the version and leave", "flag", where="all"),
@@ -65,7 +65,7 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         "backend",
         ("-b", "--backend"),
-        "how to reach the target; this release has dump",
+        "how to reach the target; this release has kd and dump",
         metavar="BACKEND",
         choices=BACKENDS,
         default="dump",

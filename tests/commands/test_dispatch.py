@@ -74,11 +74,15 @@ def test_what_no_command_takes_is_unknown(typed: str, dispatcher: Dispatcher) ->
 
 
 @pytest.mark.parametrize(
-    ("typed", "part"), [("g", "cannot run"), ("bp nt!x", "breakpoints"), ("eb rsp 1", "cannot be changed")]
+    ("typed", "part"),
+    [("g", "needs execution control"), ("bp nt!x", "needs breakpoints"), ("eb rsp 1", "needs memory write")],
 )
 def test_commands_of_live_targets_say_why_not(typed: str, part: str, dispatcher: Dispatcher) -> None:
-    with pytest.raises(CapabilityError, match=part):
-        dispatcher.resolve(typed)
+    error = dispatcher.run(typed).error
+    assert isinstance(error, CapabilityError)
+    assert part in error.what
+    assert error.hint is not None
+    assert "a dump shows one moment" in error.hint
 
 
 def test_no_command_is_both_there_and_unavailable() -> None:
@@ -95,3 +99,20 @@ def test_a_command_that_the_target_cannot_serve_is_refused(cache: Path) -> None:
     assert isinstance(outcome.error, CapabilityError)
     assert "physical memory" in str(outcome.error)
     assert outcome.not_run == "k"
+
+
+@pytest.mark.parametrize(
+    ("line", "path", "commands"),
+    [
+        (".sympath /a;/b", "/a;/b", 1),
+        (".sympath srv*/c*https://host/s;/b; .echo x", "srv*/c*https://host/s;/b", 2),
+        (".sympath /a;.echo", "/a;.echo", 1),
+        (".sympath /a\n.echo x", "/a", 2),
+        (".sympath /a; /b", "/a;/b", 1),
+    ],
+)
+def test_a_path_keeps_its_semicolons(line: str, path: str, commands: int, dispatcher: Dispatcher) -> None:
+    outcome = dispatcher.run(line)
+    assert outcome.error is None
+    assert len(outcome.results) == commands
+    assert dispatcher.session.store.path == path

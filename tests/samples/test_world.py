@@ -109,6 +109,7 @@ GOLDEN_LINES = {
     "symbols": "x nt!*Bug*; x /v /n nt!Ps*; xf kebug; ln rip+2; ln nt!PsLoadedModuleList",
     "reload": ".reload; ld faulty; !chksym nt; !chksym faulty; !sym noisy; .reload /f faulty; !sym quiet;"
     " .reload hidden.sys=fffff80012340000,9000; lm m hid*; .process 0n2000; .reload /user; lm; .reload /u; lm m app",
+    "source": r".srcpath /src;C:\build=/src/driver; .srcpath+ /more; dv",
     "fnent": ".fnent nt!KeBugCheckEx; .fnent faulty!DispatchRequest",
     "types": "dt nt!_LIST_ENTRY; dt nt!_EPROCESS; dt nt!_KTHREAD_STATE; dt nt!_*KLDR*; dt -r1 nt!_ETHREAD Cid;"
     " dt nt!_UNICODE_STRING poi(nt!PsLoadedModuleList)+58; ?? sizeof(nt!_EPROCESS);"

@@ -55,6 +55,9 @@ class Host:
     def evaluate(self, expression: str) -> Value:
         return evaluate(expression, self.world)
 
+    def raw_end(self, text: str, position: int) -> int | None:
+        del text, position
+
     def evaluate_prefix(self, text: str) -> tuple[Value, str]:
         return evaluate_prefix(text, self.world)
 

@@ -171,7 +171,12 @@ def lastevent(context: CommandContext, arguments: str) -> LastEvent:
     session = context.session
     dump = session.dump
     if dump is None:
-        return LastEvent("none recorded")
+        stop = session.run.last if session.run is not None else None
+        return (
+            LastEvent(f"{stop.kind}: {stop.note}".rstrip(": "), stop.ip)
+            if stop is not None
+            else LastEvent("none recorded")
+        )
     header = dump.dump.header
     if not header.bugcheck_code:
         return LastEvent("the dump was taken from a running system", time=header.time)

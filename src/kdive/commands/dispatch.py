@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 _NAME = re.compile(r"(\?\?|\?|\.[A-Za-z]\w*\+?|![\w.]+|#|~|[A-Za-z][\w-]*)")
 
+_FOLLOWING = re.compile(r";\s+" + _NAME.pattern + r"(?=[\s;]|$)")
+
 
 class Outcome(Record):
     """What came of one line.
@@ -89,6 +91,19 @@ class Dispatcher:
     def aliases(self) -> AliasTable:
         """The session's aliases."""
         return self.session.aliases
+
+    def raw_end(self, text: str, position: int) -> int | None:
+        """Return the end of a command that takes semicolons: that of the line, or where another command follows."""
+        match = _NAME.match(text, position)
+        spec = self.registry.find(match.group()) if match is not None else None
+        if match is None or spec is None or not spec.raw:
+            return None
+        line_end = text.find("\n", position)
+        line_end = len(text) if line_end < 0 else line_end
+        for following in _FOLLOWING.finditer(text, match.end(), line_end):
+            if self.registry.find(following[1]) is not None:
+                return following.start()
+        return line_end
 
     def evaluate(self, expression: str) -> Value:
         """Evaluate a condition."""
@@ -155,7 +170,9 @@ class Dispatcher:
             raise CapabilityError(
                 f"{name} needs {', '.join(need.value.replace('_', ' ') for need in missing)}, "
                 f"which this {self.session.target.backend} target does not have",
-                hint="capabilities lists what the target can do",
+                hint="a dump shows one moment: it neither runs nor changes"
+                if self.session.target.backend == "dump"
+                else "capabilities lists what the target can do",
             )
         return spec.handler(CommandContext(self.session, self, spec, name), arguments)
 

@@ -276,7 +276,6 @@ def _parse(context: CommandContext, arguments: str) -> tuple[int, bool, _Format,
         "dx @$curprocess.KernelObject.UniqueProcessId,d",
         'dx Debugger.Utility.Collections.FromListEntry(&nt!PsActiveProcessHead, "nt!_EPROCESS", "ActiveProcessLinks")',
     ),
-    raw=True,
 )
 def dx(context: CommandContext, arguments: str) -> ModelNode | ModelGrid:
     """Evaluate a query."""

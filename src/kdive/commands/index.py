@@ -8,6 +8,7 @@ from __future__ import annotations
 MODULES: dict[str, tuple[str, ...]] = {
     "analysis": ("!analyze", ".bugcheck", "!error", ".lastevent", ".enumtag"),
     "blackbox": ("!blackboxbsd", "!blackboxntfs", "!blackboxpci", "!blackboxpnp", "!blackboxwinlogon"),
+    "breakpoints": ("bp", "bl", "bc", "bd", "be"),
     "code": ("u", "ub", "uf", "#"),
     "control": (
         ".echo",
@@ -58,16 +59,20 @@ MODULES: dict[str, tuple[str, ...]] = {
         "dqp",
         "dqu",
     ),
+    "memory_edit": ("eb", "ew", "ed", "eq"),
     "memory_files": (".writemem", ".readmem"),
     "modules": ("lm", "lmv", "!lmi", "!dh"),
     "paging": ("!pte", "!vtop", "!ptov", "!address"),
     "physical": ("!db", "!dc", "!dd", "!dq", "!dw"),
     "reload": (".reload", "ld", "!chksym", "!sym"),
+    "run": ("g", "gh", "gn", "t", "p", "gu", "si", "ni", ".reboot", ".crash", "break"),
     "search": ("s", "c"),
+    "source": (".srcpath", ".srcpath+", "ls", "lsa"),
     "stack": ("k", "kb", "kn", "kp", "kv", "kf", "kP", "kL", ".frame", ".cxr", ".ecxr", ".exr", ".trap", "r"),
     "symbol_path": (".sympath", ".sympath+", ".symfix"),
     "symbols": ("x", "xf", "ln"),
     "target": ("vertarget", "version", ".time", "capabilities", "status", ".effmach"),
     "types": ("dt",),
+    "variables": ("dv",),
     "usermode": ("!peb", "!teb", "!dlls"),
 }

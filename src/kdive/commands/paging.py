@@ -10,6 +10,7 @@ from kdive.commands.spec import Group, command
 from kdive.errors import CommandError, KdiveError
 from kdive.memory.paging import TranslatedMemory
 from kdive.targets.base import Capability
+from kdive.targets.live import LiveTarget
 
 if TYPE_CHECKING:
     from kdive.commands.context import CommandContext
@@ -68,10 +69,13 @@ def describe_walk(session: Session, tables: PageTables, translation: Translation
 
 
 def _translated(context: CommandContext) -> TranslatedMemory:
-    memory = context.session.memory
-    if not isinstance(memory, TranslatedMemory):
-        raise CommandError("this target has no page tables")
-    return memory
+    session = context.session
+    memory, target = session.memory, session.target
+    if isinstance(memory, TranslatedMemory):
+        return memory
+    if isinstance(target, LiveTarget) and target.physical is not None:
+        return TranslatedMemory(target.physical, target.page_tables(session.base_context().values.get("cr3", 0)))
+    raise CommandError("this target has no page tables")
 
 
 @command(

@@ -24,6 +24,7 @@ class Group(StrEnum):
 
     SESSION = "session and target"
     ANALYSIS = "crash analysis"
+    RUN = "running the target"
     STACK = "registers and stack"
     MEMORY = "memory"
     CODE = "disassembly"
@@ -45,7 +46,7 @@ class CommandSpec(Record, frozen=True):
         details: More, if there is more to say.
         examples: Lines that a user can type.
         needs: What the target must be able to do.
-        raw: The command takes the rest of the line as it stands, ``;`` and all.
+        raw: The argument may hold semicolons: it ends with the line, or where a blank and another command follow one.
         glued: The characters that may follow the name without a space (``lmvm nt``, ``k5``, ``~2s``).
         handler: ``(context, arguments) -> result``; the result is data for the renderers, or None.
     """

@@ -21,6 +21,7 @@ from kdive.nt.status import describe_exception, status_name
 from kdive.session.crash import context_record, crash_exception, exception_context, trap_frame_context
 from kdive.session.frames import frame_place
 from kdive.targets.base import Capability
+from kdive.targets.live import LiveTarget
 
 if TYPE_CHECKING:
     from kdive.arch.context import RegisterContext
@@ -40,14 +41,14 @@ def frame_info(session: Session, index: int, frames: list[StackFrame], *, argume
     place = frame_place(session, frame)
     source = f"{place.source.file} @ {place.source.line}" if place.source is not None else None
     slots: tuple[int | None, ...] = ()
-    if arguments and frame.context.machine == "amd64":
+    if arguments and frame.context.machine == "amd64" and frame.how != "inline":
         # The caller leaves room for four register arguments above the return address: at the bottom of its own frame.
         above = frames[index + 1] if index + 1 < len(frames) else None
         called = above is not None and not above.note.startswith("machine")
         runs = session.memory.read_prefix(above.child_sp, 32) if above is not None and called else b""
         values = [int.from_bytes(runs[at : at + 8], "little") for at in range(0, len(runs) - 7, 8)]
         slots = tuple(values[place] if place < len(values) else None for place in range(4))
-    following = frames[index + 1].ip if index + 1 < len(frames) else None
+    following = frames[index + 1].ip if index + 1 < len(frames) and frame.how != "inline" else None
     chained = frame.how == "chain"
     how = "scan" if chained else frame.how
     return FrameInfo(
@@ -163,12 +164,21 @@ def r(context: CommandContext, arguments: str) -> Registers | None:
     if assignment:
         name, expression = assignment.groups()
         name = name.lower()
-        if not (name[0] == "t" and name[1:].isdigit() and int(name[1:]) < 20):
+        if name[0] == "t" and name[1:].isdigit() and int(name[1:]) < 20:
+            session.variables[name] = context.value(expression)
+            return None
+        target = session.target
+        if not isinstance(target, LiveTarget):
             raise CommandError(
                 f"cannot set {name}: registers of a dump are fixed",
                 hint="$t0 to $t19 can be set; set <$name> makes a variable of any name",
             )
-        session.variables[name] = context.value(expression)
+        if session.scope.context is not None or session.scope.frame:
+            raise CommandError(
+                f"cannot set {name} here", hint=".cxr and .frame 0 go back to the processor's own registers"
+            )
+        target.write_registers(session.scope.processor, {name: context.evaluate(expression)})
+        session.scope.drop_stack()
         return None
     values: dict[str, int] = {}
     for word in re.split(r"[,\s]+", arguments.strip()):

@@ -47,6 +47,8 @@ def target_version(session: Session) -> TargetVersion:
         if dump.dump.triage is not None and dump.dump.triage.overflowed:
             details.append(("Triage", "the writer ran out of room"))
     module_list = header.ps_loaded_module_list if header is not None else None
+    if kernel.hints is not None:
+        module_list = kernel.hints.module_list or None
     return TargetVersion(
         system_name(kernel.build, header.product_type if header is not None else None),
         MACHINE_NAMES.get(session.target.machine, session.target.machine),

@@ -6,11 +6,14 @@ A statement is parsed only when it is about to run, because aliases that the com
 from __future__ import annotations
 
 import re
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from kdive.errors import CommandError
 from kdive.expr.commandline import closing, command_end, comment_end, quoted_end
 from kdive.record import Record
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 ScriptToken = Literal["$<", "$><", "$$<", "$$><", "$$>a<"]
 
@@ -108,8 +111,15 @@ class RunScript(Record, frozen=True):
 Statement = Command | Comment | If | While | For | ForEach | Block | Leave | Jump | RunScript
 
 
-def parse_statement(text: str, position: int) -> tuple[Statement, int]:
+def parse_statement(
+    text: str, position: int, raw_end: Callable[[str, int], int | None] = lambda _text, _position: None
+) -> tuple[Statement, int]:
     """Parse the statement at a position (not blank) and return it with the position behind it.
+
+    Args:
+        text: The line.
+        position: Where the statement starts.
+        raw_end: Says where a command ends whose argument may hold semicolons; None for all others.
 
     Raises:
         CommandError: A control-flow token is not followed by what it needs.
@@ -129,7 +139,11 @@ def parse_statement(text: str, position: int) -> tuple[Statement, int]:
     if (match := _JUMP.match(text, position)) is not None:
         end = _line_end(text, position)
         return Jump(text[match.end() : end]), end
-    end = _line_end(text, position) if _ALIAS_LINE.match(text, position) else command_end(text, position)
+    if _ALIAS_LINE.match(text, position):
+        end = _line_end(text, position)
+    else:
+        end = raw_end(text, position)
+        end = command_end(text, position) if end is None else end
     return Command(text[position:end].rstrip()), end
 
 

@@ -11,6 +11,7 @@ from kdive.record import Record
 
 if TYPE_CHECKING:
     from kdive.session.session import Session, SessionOptions
+    from kdive.targets.base import Target
 
 
 class SymbolRequest(Record, frozen=True):
@@ -83,12 +84,17 @@ class OpenRequest(Record, frozen=True):
             raise UsageError("the kdnet backend needs a key")
         if self.backend == "memory" and self.connect is not None:
             raise UsageError("the memory backend takes no address")
+        if self.backend == "kd" and not self.connect:
+            raise UsageError(
+                "the kd backend needs to know where the target is",
+                hint="--connect with the path of the virtual machine's serial socket, or HOST:PORT",
+            )
         if self.backend == "dump" and not self.connect:
             raise UsageError("the dump backend needs the path of a dump file")
         if self.backend not in AVAILABLE_BACKENDS:
             raise UnsupportedError(
                 f"the {self.backend} backend is not in this release",
-                hint=f"available: {', '.join(AVAILABLE_BACKENDS)}; live targets over KD, KDNET and GDB come later",
+                hint=f"available: {', '.join(AVAILABLE_BACKENDS)}; live targets over KDNET and GDB come later",
             )
 
 
@@ -100,17 +106,29 @@ def open_session(request: OpenRequest) -> Session:
     """
     request.check()
     from kdive.session.session import Session
+
+    target = _open_kd(request) if request.backend == "kd" else _open_dump(request)
+    try:
+        return Session(target, request.symbols.options())
+    except BaseException:
+        target.close()
+        raise
+
+
+def _open_dump(request: OpenRequest) -> Target:
     from kdive.targets.dump import open_dump
 
     path = Path(request.connect or "").expanduser()
     if path.is_dir():
         raise TargetError("a folder is not a dump file", where=str(path))
     try:
-        target = open_dump(path)
+        return open_dump(path)
     except OSError as error:
         raise TargetError(f"cannot open: {error.strerror or error}", where=str(path)) from error
-    try:
-        return Session(target, request.symbols.options())
-    except BaseException:
-        target.close()
-        raise
+
+
+def _open_kd(request: OpenRequest) -> Target:
+    from kdive.targets.kd import open_kd
+    from kdive.targets.transport import open_transport
+
+    return open_kd(open_transport(request.connect or ""))

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from kdive.symbols.interface import Symbol
     from kdive.symbols.types import EnumType, StructType, Type
     from kdive.targets.base import Target
+    from kdive.targets.live import KernelHints
 
 _DEBUGGER_DATA_LIST = 0x20
 """Offset of ``DebuggerDataList`` in ``DBGKD_GET_VERSION64`` (``wdbgexts.h``)."""
@@ -80,6 +81,7 @@ class Kernel:
         index_cache: Folder for symbol indexes.
         header: The dump header, if the target is a dump.
         triage: The triage block, if it is a triage dump.
+        hints: Where a live target says that its kernel is.
     """
 
     def __init__(
@@ -90,7 +92,9 @@ class Kernel:
         index_cache: Path | None = None,
         header: DumpHeader | None = None,
         triage: TriageBlock | None = None,
+        hints: KernelHints | None = None,
     ) -> None:
+        self.hints = hints
         self.target = target
         self.engine = engine
         self.memory: Memory = target.memory
@@ -99,7 +103,8 @@ class Kernel:
         self.notices: list[str] = []
         self._index_cache = index_cache
         engine.kernel_matcher = self._match
-        self._debugger_data = self._read_debugger_data(header.kd_debugger_data_block if header is not None else None)
+        block = header.kd_debugger_data_block if header is not None else None
+        self._debugger_data = self._read_debugger_data(hints.debugger_data if hints is not None else block)
         self._debugger_data_sought = self._debugger_data is not None
         engine.set_modules(self._modules())
         if triage is not None:
@@ -180,6 +185,8 @@ class Kernel:
     def _module_list_head(self) -> int | None:
         if self.header is not None and self.header.ps_loaded_module_list:
             return self.header.ps_loaded_module_list
+        if self.hints is not None and self.hints.module_list:
+            return self.hints.module_list
         # Before the modules are known, no symbols can lead to the block.
         if self._debugger_data is not None:
             return self._debugger_data.pointer("PsLoadedModuleList")
@@ -252,11 +259,15 @@ class Kernel:
         """Load address of the kernel, if known."""
         if self.module is not None:
             return self.module.base
+        if self.hints is not None:
+            return self.hints.base
         return self.debugger_data.kernel_base if self.debugger_data is not None else None
 
     @property
     def build(self) -> int | None:
         """Build number of the running kernel."""
+        if self.hints is not None:
+            return self.hints.build & 0xFFFF
         return None if self.header is None else self.header.build & 0xFFFF
 
     def symbol(self, name: str) -> int:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from kdive.errors import KdiveError, MemoryAccessError, SymbolNotFoundError
 from kdive.symbols.views import Struct
+from kdive.targets.live import LiveTarget
 
 if TYPE_CHECKING:
     from kdive.arch.context import RegisterContext
@@ -67,6 +68,8 @@ def crash_processor(kernel: Kernel) -> int:
     A dump header does not say. A triage dump's copy of the control block does; elsewhere it is the processor whose
     thread owns the stack that the header's context points into.
     """
+    if isinstance(kernel.target, LiveTarget):
+        return kernel.target.processor
     triage, data = kernel.triage, kernel.debugger_data
     if triage is not None:
         offset = data.offset("OffsetPrcbNumber") if data is not None else 0
@@ -100,6 +103,8 @@ def processor_context(kernel: Kernel, processor: int) -> RegisterContext:
     Raises:
         KdiveError: They are not in the target.
     """
+    if isinstance(kernel.target, LiveTarget):
+        return kernel.target.registers(processor)
     context = None
     try:
         context = _saved_context(kernel, prcb(kernel, processor))

@@ -132,8 +132,19 @@ class SessionScope:
         return None if state is None else state.module.base
 
     def local(self, name: str) -> Value | None:
-        """Return a local variable (none are known yet)."""
-        del name
+        """Return a parameter or local variable of the selected frame.
+
+        Raises:
+            ExpressionError: There is one of that name, but its value cannot be had here.
+        """
+        from kdive.session.variables import frame_variable
+
+        try:
+            return frame_variable(self._session, name)
+        except ExpressionError:
+            raise
+        except KdiveError:
+            return None
 
     def find_type(self, name: str) -> Type | None:
         """Return a type by name."""
@@ -171,9 +182,9 @@ class SessionScope:
         return self._number(context.values.get("rax" if context.machine == "amd64" else "x0"))
 
     def _return_address(self) -> Value | None:
-        frames = self._session.stack()
-        index = self._session.scope.frame + 1
-        return Value(frames[index].ip) if index < len(frames) else None
+        frames = self._session.stack()[self._session.scope.frame :]
+        # Inlined calls have no return address of their own: it is that of the function around them.
+        return next((Value(frame.ip) for frame in frames if frame.child_sp != frames[0].child_sp), None)
 
     def _directory_base(self) -> Value | None:
         process = self._session.scope.process

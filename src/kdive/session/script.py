@@ -58,6 +58,10 @@ class ScriptHost(Protocol):
         """
         ...
 
+    def raw_end(self, text: str, position: int) -> int | None:
+        """Return where the command at a position ends if its argument may hold semicolons, else None."""
+        ...
+
     def evaluate(self, expression: str) -> Value:
         """Evaluate a whole expression with the session's default syntax.
 
@@ -155,7 +159,7 @@ class Interpreter:
         while (position := next_start(text, position)) < len(text):
             self._host.cancel.check()
             try:
-                statement, end = parse_statement(text, position)
+                statement, end = parse_statement(text, position, self._host.raw_end)
             except CommandError as error:
                 raise LineAborted(error, text[position:].strip()) from error
             try:

@@ -16,12 +16,15 @@ from kdive.nt.processors import crash_processor, processor_context
 from kdive.record import Record, field
 from kdive.session.aliases import AliasTable
 from kdive.session.hostfiles import HostFiles
+from kdive.session.run import RunControl
 from kdive.session.scope import Scope
+from kdive.session.source import SourcePath
 from kdive.symbols.catalogue import IsfCatalogue
 from kdive.symbols.engine import SymbolEngine
 from kdive.symbols.path import MICROSOFT_SERVER
 from kdive.symbols.store import SymbolStore
 from kdive.targets.dump import DumpTarget
+from kdive.targets.live import LiveTarget
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -96,6 +99,9 @@ class Session:
         """Result slots ``$0``, ``$1`` … of the last command that found several things."""
         self.last_dump_address = 0
         self.last_disassembly_address: int | None = None
+        self.generation = 0
+        """Counts the restarts of a live target: what was learnt in an earlier one is void."""
+        self.sources = SourcePath(self.options.source_path)
         self.fetcher = self._make_fetcher()
         cache = self.options.cache
         self.store = SymbolStore(self.options.effective_symbol_path, cache / "symbols", self.fetcher)
@@ -108,8 +114,11 @@ class Session:
             index_cache=cache / "indexes",
             header=dump.header if dump is not None else None,
             triage=dump.triage if dump is not None else None,
+            hints=target.hints if isinstance(target, LiveTarget) else None,
         )
         self.scope = Scope(processor=crash_processor(self.kernel))
+        self.run = RunControl(self, target) if isinstance(target, LiveTarget) else None
+        """Going on and stopping, if the target is live."""
 
     def _make_fetcher(self) -> Fetcher | None:
         if self.options.offline:
@@ -133,7 +142,7 @@ class Session:
         return [*self.target.notices(), *self.kernel.notices]
 
     def close(self) -> None:
-        """Release the target."""
+        """Release the target; a live one runs on."""
         self.target.close()
 
     # --- scope -----------------------------------------------------------------------------------------------------
@@ -152,8 +161,11 @@ class Session:
     def process_memory(self, process: Process) -> Memory:
         """A process's address space; the target's memory where it has no page tables to walk."""
         base = self.target.memory
+        root = process.directory_table_base
         if isinstance(base, TranslatedMemory) and self.dump is not None:
-            return TranslatedMemory(base.physical, self.dump.page_tables(process.directory_table_base))
+            return TranslatedMemory(base.physical, self.dump.page_tables(root))
+        if isinstance(self.target, LiveTarget) and self.target.physical is not None:
+            return TranslatedMemory(self.target.physical, self.target.page_tables(root))
         return base
 
     def set_context(self, context: RegisterContext | None, how: str) -> None:
@@ -205,6 +217,24 @@ class Session:
         """The process in scope: chosen with ``.process``, else that of the current thread."""
         return self.scope.process or self.current_process
 
+    def stopped(self) -> None:
+        """Take in that a live target has stopped: what was known of it as it stood before is void."""
+        self.__dict__.pop("current_process", None)
+        self.scope = Scope(processor=crash_processor(self.kernel), process=self.scope.process, memory=self.scope.memory)
+        if self.scope.process is not None:
+            self.scope.memory = self.process_memory(self.scope.process)
+        self.last_disassembly_address = None
+
+    def restarted(self) -> None:
+        """Take in that a live target has started anew: the kernel is looked for again."""
+        target = self.target
+        hints = target.hints if isinstance(target, LiveTarget) else None
+        self.generation += 1
+        self.scope = Scope()
+        self.engine.set_modules([])
+        self.kernel = Kernel(target, self.engine, index_cache=self.options.cache / "indexes", hints=hints)
+        self.stopped()
+
     @cached_property
     def current_process(self) -> Process | None:
         """The process that was running when the target stopped."""
@@ -222,6 +252,7 @@ class Session:
     def walk_stack(self, context: RegisterContext, limit: int = STACK_LIMIT) -> list[StackFrame]:
         """Walk the call stack of any context."""
         from kdive.session.crash import trap_frame_context
+        from kdive.session.frames import with_inline_frames
         from kdive.session.unwind import SessionUnwindHost
         from kdive.stack.unwinder import walk
 
@@ -234,4 +265,5 @@ class Session:
             except KdiveError:
                 bounds = None
         host = SessionUnwindHost(self.memory, self.engine, lambda address: trap_frame_context(self, address))
-        return walk(context, host, limit=limit, cancel=self.cancel, stack_bounds=bounds)
+        frames = walk(context, host, limit=limit, cancel=self.cancel, stack_bounds=bounds)
+        return with_inline_frames(self.engine, frames)[:limit]

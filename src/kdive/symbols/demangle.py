@@ -1,112 +1,40 @@
 """Undecorated names for display.
 
-Public symbols carry the linker's names: ``_KeWait@8`` on x86, ``?Open@Device@@QEAAJXZ`` for C++, ``_ZN4core…E`` for
-Rust. People look for ``KeWait``, ``Device::Open`` and ``core::…``. Only the qualified name is given, as WinDbg shows it
-in a stack; parameters are left out.
+Public symbols carry the linker's names: ``_KeWait@8`` on x86, ``?Open@Device@@QEAAJXZ`` for C++, ``_ZN4core…E`` or
+``_RNv…`` for Rust. People look for ``KeWait``, ``Device::Open`` and ``core::…``. Only the qualified name is given, as
+WinDbg shows it in a stack; parameters are left out.
 
-Format facts: the grammar in LLVM's ``MicrosoftDemangle.cpp`` and the calling-convention pages of Microsoft's C++
-documentation; Rust's legacy mangling in the ``rustc-demangle`` documentation.
+Format facts: the calling-convention pages of Microsoft's C++ documentation.
 """
 
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from kdive.formats.pe.image import MACHINE_I386
+from kdive.symbols import demangle_msvc, demangle_rust, demangle_tables
 
 # The number is that of the argument bytes. More digits are no such number: ``__real@40000000`` is a constant.
 _STDCALL = re.compile(r"[_@]([^@?]+)@\d{1,3}")
 _VECTORCALL = re.compile(r"([^@?]+)@@\d{1,3}")
-_MAX_LENGTH = 4096
-_MAX_DEPTH = 48
-_MAX_OUTPUT = 1 << 14
-
-# fmt: off
-_OPERATORS = {
-    "2": "new", "3": "delete", "4": "=", "5": ">>", "6": "<<", "7": "!", "8": "==", "9": "!=", "A": "[]",
-    "C": "->", "D": "*", "E": "++", "F": "--", "G": "-", "H": "+", "I": "&", "J": "->*", "K": "/", "L": "%",
-    "M": "<", "N": "<=", "O": ">", "P": ">=", "Q": ",", "R": "()", "S": "~", "T": "^", "U": "|", "V": "&&",
-    "W": "||", "X": "*=", "Y": "+=", "Z": "-=",
-}
-# fmt: on
-_OPERATORS_2 = {
-    "0": "operator/=",
-    "1": "operator%=",
-    "2": "operator>>=",
-    "3": "operator<<=",
-    "4": "operator&=",
-    "5": "operator|=",
-    "6": "operator^=",
-    "7": "`vftable'",
-    "8": "`vbtable'",
-    "9": "`vcall'",
-    "A": "`typeof'",
-    "B": "`local static guard'",
-    "D": "`vbase destructor'",
-    "E": "`vector deleting destructor'",
-    "F": "`default constructor closure'",
-    "G": "`scalar deleting destructor'",
-    "H": "`vector constructor iterator'",
-    "I": "`vector destructor iterator'",
-    "J": "`vector vbase constructor iterator'",
-    "K": "`virtual displacement map'",
-    "L": "`eh vector constructor iterator'",
-    "M": "`eh vector destructor iterator'",
-    "N": "`eh vector vbase constructor iterator'",
-    "O": "`copy constructor closure'",
-    "S": "`local vftable'",
-    "T": "`local vftable constructor closure'",
-    "U": "operator new[]",
-    "V": "operator delete[]",
-    "X": "`placement delete closure'",
-    "Y": "`placement delete[] closure'",
-}
-_RTTI = {
-    "1": "`RTTI Base Class Descriptor'",
-    "2": "`RTTI Base Class Array'",
-    "3": "`RTTI Class Hierarchy Descriptor'",
-    "4": "`RTTI Complete Object Locator'",
-}
-_BASIC = {
-    "C": "signed char",
-    "D": "char",
-    "E": "unsigned char",
-    "F": "short",
-    "G": "unsigned short",
-    "H": "int",
-    "I": "unsigned int",
-    "J": "long",
-    "K": "unsigned long",
-    "M": "float",
-    "N": "double",
-    "O": "long double",
-    "X": "void",
-    "Z": "...",
-}
-_BASIC_2 = {
-    "D": "__int8",
-    "E": "unsigned __int8",
-    "F": "__int16",
-    "G": "unsigned __int16",
-    "H": "__int32",
-    "I": "unsigned __int32",
-    "J": "__int64",
-    "K": "unsigned __int64",
-    "L": "__int128",
-    "M": "unsigned __int128",
-    "N": "bool",
-    "Q": "char8_t",
-    "S": "char16_t",
-    "U": "char32_t",
-    "W": "wchar_t",
-}
-_TAGS = {"T": "union", "U": "struct", "V": "class"}
-_CONST_VOLATILE = {"A": "", "B": "const", "C": "volatile", "D": "const volatile"}
+_RUST_V0 = re.compile(r"_R[CMXYNIB][A-Za-z0-9_]")
 
 
-class _NotUnderstoodError(Exception):
-    """The name does not follow the part of the grammar that is known here."""
+@cache
+def _generated() -> frozenset[str]:
+    """The words that an undecorated name may have without its decorated form having them."""
+    texts = [demangle_tables.OTHER_WORDS, demangle_rust.OTHER_WORDS, *demangle_rust.BASIC_TYPES.values()]
+    texts += [text for table in demangle_tables.TABLES for text in table.values()]
+    return frozenset(re.findall(r"[a-z0-9_]+", " ".join(texts).lower()))
+
+
+def may_be_generated(word: str) -> bool:
+    """Whether a lower-case word of an undecorated name may come from a code rather than from the decorated name.
+
+    Numbers are written in other ways too, so a word of digits may.
+    """
+    return word.isdigit() or any(word in known for known in _generated())
 
 
 @lru_cache(maxsize=4096)
@@ -120,406 +48,18 @@ def undecorate(name: str, machine: int = 0) -> str:
     if not name:
         return name
     if name[0] == "?":
-        return _microsoft(name) or name
-    if name.startswith("_ZN"):
-        return _nested(name[3:]) or name
+        return demangle_msvc.microsoft(name) or name
+    plain = name[1:] if machine == MACHINE_I386 and name.startswith("__") else name
+    if plain.startswith("_ZN"):
+        return demangle_rust.legacy(plain[3:]) or name
+    if _RUST_V0.match(plain):
+        found = demangle_rust.v0(plain[2:])
+        if found is not None:
+            return found
     if machine == MACHINE_I386:
-        if name.startswith("__ZN"):
-            return _nested(name[4:]) or name
         match = _STDCALL.fullmatch(name) or _VECTORCALL.fullmatch(name)
         if match:
             return match[1]
         if name[0] == "_" and len(name) > 1:
             return name[1:]
     return name
-
-
-def _microsoft(name: str) -> str | None:
-    if len(name) > _MAX_LENGTH:
-        return None
-    try:
-        return _Reader(name).symbol(0)
-    except (_NotUnderstoodError, IndexError):
-        return None
-
-
-def _nested(rest: str) -> str | None:
-    """An Itanium nested name, which Rust's legacy mangling is; its last part is a hash."""
-    parts: list[str] = []
-    while match := re.match(r"\d{1,4}", rest):
-        size = int(match[0])
-        part = rest[match.end() : match.end() + size]
-        if len(part) != size:
-            return None
-        parts.append(part)
-        rest = rest[match.end() + size :]
-    if not parts or not rest.startswith("E"):
-        return None
-    if len(parts) > 1 and re.fullmatch(r"h[0-9a-f]{16}", parts[-1]):
-        parts.pop()
-    return "::".join(_rust_part(part) for part in parts)
-
-
-_RUST_ESCAPES = {"SP": "@", "BP": "*", "RF": "&", "LT": "<", "GT": ">", "LP": "(", "RP": ")", "C": ","}
-
-
-def _rust_part(part: str) -> str:
-    if part.startswith("_$"):
-        part = part[1:]
-
-    def escape(match: re.Match[str]) -> str:
-        code = match[1]
-        if code in _RUST_ESCAPES:
-            return _RUST_ESCAPES[code]
-        if re.fullmatch(r"u[0-9a-f]{1,5}", code):
-            return chr(int(code[1:], 16))
-        return match[0]
-
-    return re.sub(r"\$([A-Za-z0-9]+)\$", escape, part).replace("..", "::")
-
-
-class _Reader:
-    """Reads one decorated C++ name."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.at = 0
-        self.names: list[str] = []
-        self.types: list[str] = []
-        self.written = 0
-
-    def peek(self, prefix: str) -> bool:
-        return self.text.startswith(prefix, self.at)
-
-    def take(self, prefix: str) -> bool:
-        if self.peek(prefix):
-            self.at += len(prefix)
-            return True
-        return False
-
-    def next(self) -> str:
-        char = self.text[self.at]
-        self.at += 1
-        return char
-
-    def fail(self) -> _NotUnderstoodError:
-        return _NotUnderstoodError(self.text)
-
-    def descend(self, depth: int) -> int:
-        if depth >= _MAX_DEPTH:
-            raise self.fail()
-        return depth + 1
-
-    def spend(self, text: str) -> str:
-        # Back references let a short name stand for an exponentially long one.
-        self.written += len(text)
-        if self.written > _MAX_OUTPUT:
-            raise self.fail()
-        return text
-
-    def symbol(self, depth: int) -> str:
-        depth = self.descend(depth)
-        if not self.take("?"):
-            raise self.fail()
-        if self.take("?_C"):
-            return "`string'"
-        if self.take("?@"):
-            raise self.fail()
-        name = self.unqualified(depth)
-        scopes = self.scopes(depth)
-        if name in ("`ctor'", "`dtor'"):
-            if not scopes:
-                raise self.fail()
-            owner = re.sub(r"<.*", "", scopes[-1]) or scopes[-1]
-            name = owner if name == "`ctor'" else f"~{owner}"
-        elif name == "`conversion'":
-            name = self.conversion(depth)
-        return self.spend("::".join([*scopes, name]))
-
-    def conversion(self, depth: int) -> str:
-        # The target of a conversion operator is the return type: behind access, qualifiers and calling convention.
-        self.next()
-        while self.text[self.at] in "EFIGH":
-            self.next()
-        self.next()
-        self.next()
-        return f"operator {self.type(depth)}"
-
-    def unqualified(self, depth: int) -> str:
-        depth = self.descend(depth)
-        if self.peek("?$"):
-            return self.template(depth)
-        if self.take("?"):
-            return self.special(depth)
-        return self.simple()
-
-    def special(self, depth: int) -> str:
-        code = self.next()
-        if code == "0":
-            return "`ctor'"
-        if code == "1":
-            return "`dtor'"
-        if code == "B":
-            return "`conversion'"
-        if code in _OPERATORS:
-            word = _OPERATORS[code]
-            return f"operator {word}" if word[0].isalpha() else f"operator{word}"
-        if code != "_":
-            raise self.fail()
-        code = self.next()
-        if code in _OPERATORS_2:
-            return _OPERATORS_2[code]
-        if code == "R":
-            kind = self.next()
-            if kind == "0":
-                return f"{self.type(depth)} `RTTI Type Descriptor'"
-            if kind == "1":
-                for _ in range(4):
-                    self.number()
-            if kind in _RTTI:
-                return _RTTI[kind]
-        if code == "_":
-            kind = self.next()
-            if kind in "EF":
-                label = "dynamic initializer for" if kind == "E" else "dynamic atexit destructor for"
-                if self.peek("?"):
-                    target = self.symbol(depth)
-                else:
-                    name = self.unqualified(depth)
-                    return f"`{label} '{name}''"
-                self.at = len(self.text)
-                return f"`{label} '{target}''"
-            if kind == "K":
-                return f'operator ""{self.simple()}'
-            if kind == "L":
-                return "operator co_await"
-            if kind == "M":
-                return "operator<=>"
-        raise self.fail()
-
-    def simple(self) -> str:
-        char = self.text[self.at]
-        if char.isdigit():
-            self.at += 1
-            return self.spend(self.names[int(char)])
-        end = self.text.find("@", self.at)
-        if end <= self.at:
-            raise self.fail()
-        name = self.text[self.at : end]
-        self.at = end + 1
-        self.remember(name)
-        return name
-
-    def remember(self, name: str) -> None:
-        if len(self.names) < 10 and name not in self.names:
-            self.names.append(name)
-
-    def scopes(self, depth: int) -> list[str]:
-        parts: list[str] = []
-        while not self.take("@"):
-            if self.at >= len(self.text):
-                # Symbols that are cut off or have no type (dynamic initialisers) end here.
-                break
-            parts.append(self.scope(depth))
-        parts.reverse()
-        return parts
-
-    def scope(self, depth: int) -> str:
-        depth = self.descend(depth)
-        if self.peek("?$"):
-            return self.template(depth)
-        if self.take("?A"):
-            end = self.text.find("@", self.at)
-            if end < 0:
-                raise self.fail()
-            self.remember(self.text[self.at : end])
-            self.at = end + 1
-            return "`anonymous namespace'"
-        if self.take("?"):
-            number = self.number()
-            if self.take("?"):
-                inner = self.symbol(depth)
-                self.function_tail(depth)
-                return self.spend(f"`{inner}'::`{number}'")
-            raise self.fail()
-        return self.simple()
-
-    def function_tail(self, depth: int) -> None:
-        """Skip the type of the enclosing function of a local name, up to the ``@`` that closes it."""
-        if self.take("9"):
-            return
-        access = self.next()
-        if access in "012345":  # a variable
-            self.type(depth)
-            self.next()
-            return
-        if access not in "YZ" and access not in "CDKLST":
-            while self.text[self.at] in "EFIGH":
-                self.next()
-            self.next()
-        self.signature(depth)
-
-    def signature(self, depth: int) -> tuple[str, list[str]]:
-        self.next()  # the calling convention
-        result = "" if self.take("@") else self.type(depth, result=True)
-        parameters = self.parameters(depth)
-        self.take("_E")
-        if not self.take("Z"):
-            raise self.fail()
-        return result, parameters
-
-    def parameters(self, depth: int) -> list[str]:
-        if self.take("X"):
-            return ["void"]
-        parameters: list[str] = []
-        while not self.take("@"):
-            if self.peek("Z"):  # the ellipsis ends the list; the Z of the throw list follows
-                self.next()
-                parameters.append("...")
-                break
-            parameters.append(self.parameter(depth))
-        return parameters
-
-    def parameter(self, depth: int) -> str:
-        char = self.text[self.at]
-        if char.isdigit():
-            self.at += 1
-            return self.spend(self.types[int(char)])
-        start = self.at
-        type_ = self.type(depth)
-        if self.at - start > 1 and len(self.types) < 10:
-            self.types.append(type_)
-        return type_
-
-    def template(self, depth: int) -> str:
-        """A template name with its arguments; back references inside count from anew."""
-        depth = self.descend(depth)
-        self.at += 2
-        outer_names, outer_types = self.names, self.types
-        self.names, self.types = [], []
-        try:
-            name = self.unqualified(depth)
-            arguments: list[str] = []
-            while not self.take("@"):
-                argument = self.argument(depth)
-                if argument is not None:
-                    arguments.append(argument)
-        finally:
-            self.names, self.types = outer_names, outer_types
-        closing = " >" if arguments and arguments[-1].endswith(">") else ">"
-        whole = self.spend(f"{name}<{','.join(arguments)}{closing}")
-        self.remember(whole)
-        return whole
-
-    def argument(self, depth: int) -> str | None:
-        depth = self.descend(depth)
-        if self.take("$$V") or self.take("$$Z") or self.take("$$$V") or self.take("$S"):
-            return None
-        if self.take("$0"):
-            return str(self.number())
-        if self.take("$1"):
-            if self.take("@"):
-                return "0"
-            target = self.symbol(depth)
-            self.function_tail(depth)
-            return f"&{target}"
-        if self.take("$M"):
-            self.type(depth)
-            return self.argument(depth) if self.peek("$") else str(self.number())
-        if self.take("$$B"):
-            return self.type(depth)
-        if self.take("$$Y"):
-            return "::".join(reversed([self.simple(), *reversed(self.scopes(depth))]))
-        return self.parameter(depth)
-
-    def number(self) -> int:
-        sign = -1 if self.take("?") else 1
-        char = self.next()
-        if char.isdigit():
-            return sign * (int(char) + 1)
-        value = 0
-        while char != "@":
-            if not "A" <= char <= "P" or value >> 64:
-                raise self.fail()
-            value = value * 16 + ord(char) - ord("A")
-            char = self.next()
-        return sign * value
-
-    def type(self, depth: int, *, result: bool = False) -> str:
-        depth = self.descend(depth)
-        if self.take("?"):
-            qualifiers = self.qualifiers()
-            inner = self.type(depth)
-            return f"{inner} {qualifiers}".rstrip() if qualifiers and not result else inner
-        if self.take("$$C"):
-            qualifiers = self.qualifiers()
-            inner = self.type(depth)
-            return f"{inner} {qualifiers}".rstrip()
-        if self.take("$$A6"):
-            returned, parameters = self.signature(depth)
-            return self.spend(f"{returned}({','.join(parameters)})")
-        if self.take("$$A8"):
-            raise self.fail()
-        if self.take("$$T"):
-            return "std::nullptr_t"
-        if self.take("$$Q"):
-            return self.indirect("&&", "", depth)
-        if self.take("$$R"):
-            return self.indirect("&&", "volatile", depth)
-        char = self.next()
-        if char in _BASIC:
-            return _BASIC[char]
-        if char == "_":
-            code = self.next()
-            if code in _BASIC_2:
-                return _BASIC_2[code]
-            raise self.fail()
-        if char in _TAGS:
-            return f"{_TAGS[char]} {self.qualified(depth)}"
-        if char == "W":
-            self.next()
-            return f"enum {self.qualified(depth)}"
-        if char in "PQRS":
-            own = {"P": "", "Q": "const", "R": "volatile", "S": "const volatile"}[char]
-            return self.indirect("*", own, depth)
-        if char in "AB":
-            return self.indirect("&", "" if char == "A" else "volatile", depth)
-        if char == "Y":
-            sizes = [abs(self.number()) for _ in range(min(abs(self.number()), 16))]
-            return self.spend(self.type(depth) + "".join(f"[{size}]" for size in sizes))
-        raise self.fail()
-
-    def qualified(self, depth: int) -> str:
-        name = self.unqualified(depth)
-        return self.spend("::".join([*self.scopes(depth), name]))
-
-    def qualifiers(self) -> str:
-        while self.text[self.at] in "EFI":
-            self.next()
-        code = self.next()
-        if code not in _CONST_VOLATILE:
-            raise self.fail()
-        return _CONST_VOLATILE[code]
-
-    def indirect(self, mark: str, own: str, depth: int) -> str:
-        if self.take("6"):
-            result, parameters = self.signature(depth)
-            return self.spend(f"{result} ({mark}{own})({','.join(parameters)})")
-        if self.take("8"):
-            owner = self.qualified(depth)
-            while self.text[self.at] in "EFIGH":
-                self.next()
-            self.next()
-            result, parameters = self.signature(depth)
-            return self.spend(f"{result} ({owner}::{mark}{own})({','.join(parameters)})")
-        while self.text[self.at] in "EFI":
-            self.next()
-        code = self.next()
-        if code in "QRST":  # a pointer to a data member
-            owner = self.qualified(depth)
-            return self.spend(f"{self.type(depth)} {owner}::{mark}")
-        if code not in _CONST_VOLATILE:
-            raise self.fail()
-        qualifiers = _CONST_VOLATILE[code]
-        inner = self.type(depth)
-        return self.spend(" ".join(part for part in (inner, qualifiers, mark, own) if part))

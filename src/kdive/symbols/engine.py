@@ -272,7 +272,7 @@ class SymbolEngine:
     def _by_pdb(self, state: ModuleState) -> ModuleSymbols | None:
         identity = state.identity
         if identity is None:
-            return None
+            return self._by_pdb_name(state) if self.accept_mismatched else None
         from kdive.symbols.pdb import PdbSymbols
 
         for path in self.store.find(WantedFile(identity.file_name, identity.key), state.problems):
@@ -292,6 +292,17 @@ class SymbolEngine:
                 state.evidence = f"mismatched, taken because you asked for it: {mismatch}"
                 return symbols
             state.problems.append(mismatch)
+        return None
+
+    def _by_pdb_name(self, state: ModuleState) -> ModuleSymbols | None:
+        """Take a PDB that is called like the image: its identity cannot be known, and the user wants it."""
+        from kdive.symbols.pdb import PdbSymbols
+
+        name = f"{state.module.image_name.rsplit('.', 1)[0]}.pdb"
+        for path in self.store.find(WantedFile(name, "")):
+            symbols = PdbSymbols.open(path)
+            state.evidence = "the file's name only, because you asked for it"
+            return symbols
         return None
 
     def _by_isf(self, state: ModuleState) -> ModuleSymbols | None:
@@ -320,8 +331,10 @@ class SymbolEngine:
         from kdive.symbols.exports import ExportSymbols
 
         symbols = ExportSymbols(image)
+        if symbols.nearest(state.module.size) is None:
+            return None
         state.evidence = "the image's export directory"
-        return symbols if symbols.nearest(state.module.size) is not None else None
+        return symbols
 
     def nearest(self, address: int) -> Nearest | None:
         """Return the symbol at or below an address; None outside every module."""

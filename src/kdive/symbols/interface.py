@@ -37,11 +37,115 @@ class Symbol(Record, frozen=True):
     kind: Literal["function", "data", "public"] = "public"
 
 
+class SourceFile(Record, frozen=True):
+    """A source file as the compiler saw it.
+
+    Attributes:
+        path: The path on the machine that compiled it.
+        checksum_kind: ``MD5``, ``SHA-1``, ``SHA-256``, or empty if none was recorded.
+        checksum: The checksum of its contents.
+    """
+
+    path: str
+    checksum_kind: str = ""
+    checksum: bytes = b""
+
+
 class SourceLine(Record, frozen=True):
-    """A place in source code."""
+    """A place in source code, and the code that was made of it.
+
+    Attributes:
+        file: Path of the file.
+        line: The line, from 1.
+        last_line: The last line of the statement, 0 if not recorded.
+        rva: Where the code of the line starts; None if not recorded.
+        size: Size of that code in bytes, 0 if not recorded.
+        source: The file with its checksum; None if not recorded.
+    """
 
     file: str
     line: int
+    last_line: int = 0
+    rva: int | None = None
+    size: int = 0
+    source: SourceFile | None = None
+
+
+class RegisterPlace(Record, frozen=True):
+    """The value is in a register (its lower-case name)."""
+
+    register: str
+
+
+class RegisterRelativePlace(Record, frozen=True):
+    """The value is in memory, ``offset`` bytes from the value of a register.
+
+    The register ``vframe`` is none of the processor's: it stands for the frame's address on x86, as the frame data
+    of the symbol file computes it.
+    """
+
+    register: str
+    offset: int
+
+
+class StaticPlace(Record, frozen=True):
+    """The value is in the image, at an RVA; with ``thread`` at that offset of the thread's storage instead."""
+
+    rva: int
+    thread: bool = False
+
+
+class ConstantPlace(Record, frozen=True):
+    """The value is nowhere in memory; these are its bytes."""
+
+    value: bytes
+
+
+class UnavailablePlace(Record, frozen=True):
+    """The value cannot be found at this address; ``reason`` says why."""
+
+    reason: str
+
+
+class PartsPlace(Record, frozen=True):
+    """Parts of the value are in different places: ``(offset in bytes from its start, place)`` by offset."""
+
+    parts: tuple[tuple[int, RegisterPlace | RegisterRelativePlace | StaticPlace | ConstantPlace], ...]
+
+
+Place = RegisterPlace | RegisterRelativePlace | StaticPlace | ConstantPlace | UnavailablePlace | PartsPlace
+
+
+class LocalVariable(Record, frozen=True):
+    """A parameter or a local variable whose scope covers an address.
+
+    Attributes:
+        name: The name.
+        type: The type; None if the file does not record it.
+        place: Where the value is at that address.
+        parameter: Whether it is a parameter.
+        function: The function, inlined or not, that declares it.
+    """
+
+    name: str
+    type: Type | None
+    place: Place
+    parameter: bool
+    function: str
+
+
+class InlineFrame(Record, frozen=True):
+    """A call that the compiler replaced by the code of the called function.
+
+    Attributes:
+        name: The inlined function.
+        line: The line inside it; None if not recorded.
+        call_line: The line of the call in the function around it; None if not recorded.
+    """
+
+    name: str
+    line: SourceLine | None
+    call_line: SourceLine | None
 
 
 class ModuleSymbols(ABC):
@@ -85,6 +189,34 @@ class ModuleSymbols(ABC):
         """Return the source line of ``rva``, where the file records lines."""
         del rva
         return None
+
+    def addresses(self, file: str, line: int) -> tuple[int, ...]:
+        """Return the RVAs at which code of a source line starts, ascending.
+
+        Args:
+            file: A path, or the end of one (``dispatch.c``); case and the kind of slash do not count.
+            line: The line, from 1.
+        """
+        del file, line
+        return ()
+
+    def source_files(self) -> Iterator[SourceFile]:
+        """Yield the source files, each once, where the file records them."""
+        return iter(())
+
+    def locals(self, rva: int) -> tuple[LocalVariable, ...]:
+        """Return the parameters and variables in scope at ``rva``, those of the outermost function first."""
+        del rva
+        return ()
+
+    def inline_frames(self, rva: int) -> tuple[InlineFrame, ...]:
+        """Return the inlined calls around ``rva``, the innermost first; empty if its code is not inlined."""
+        del rva
+        return ()
+
+    def missing(self) -> tuple[str, ...]:
+        """Return what a complete symbol file would hold and this one does not, each with the reason."""
+        return ()
 
 
 @lru_cache(maxsize=256)

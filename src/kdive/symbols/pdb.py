@@ -1,64 +1,54 @@
 """A module's symbols from its PDB.
 
 Everything is answered from the file's own indexes (name hashes, address map, section contributions, type hash) so that
-opening a PDB reads its directory and headers and nothing else. Only a wildcard search reads all names, once.
+opening a PDB reads its directory and headers and nothing else.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from kdive.errors import FormatError
 from kdive.formats.pdb.file import PdbFile
-from kdive.formats.pdb.records import (
+from kdive.formats.pdb.gsi import hash_v1
+from kdive.formats.pdb.kinds import (
     DATA,
     PROCEDURE_REFERENCES,
     PROCEDURES,
     PROCEDURES_BY_ID,
-    PUBLIC_CODE,
-    PUBLIC_FUNCTION,
     S_CONSTANT,
     S_PUB32,
-    S_THUNK32,
     S_UDT,
     THREAD_DATA,
+)
+from kdive.formats.pdb.records import (
+    PUBLIC_CODE,
+    PUBLIC_FUNCTION,
     Located,
     Named,
     Reference,
-    parse_record,
-    scan_kind,
-    scan_module,
-    scan_names,
 )
 from kdive.formats.pdb.tpi import FIRST_INDEX
 from kdive.formats.pe.image import MACHINE_I386
-from kdive.symbols.interface import ModuleSymbols, SourceLine, Symbol, wildcard
+from kdive.symbols.interface import ModuleSymbols, Symbol, wildcard
+from kdive.symbols.pdb_addresses import PdbAddresses
+from kdive.symbols.pdb_names import NameIndex
 from kdive.symbols.pdb_types import TypeBuilder
 from kdive.symbols.types import TypeReference
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from os import PathLike
-    from typing import Literal
 
-    from kdive.formats.pdb.records import NameKind
+    from kdive.formats.pdb.gsi import SymbolHash
+    from kdive.symbols.interface import InlineFrame, LocalVariable, SourceFile, SourceLine
+    from kdive.symbols.pdb_code import PdbCode
     from kdive.symbols.types import EnumType, StructType, Type
 
 _KEYWORDS = ("struct ", "class ", "union ", "enum ")
 _MAX_STDCALL_BYTES = 128
 _MAX_BUCKET = 4096
-_PREFERRED_ORDER = ("procedure", "data", "public")
-
-
-class _Placed(NamedTuple):
-    """A symbol in a sorted list: RVA first, so that it sorts and bisects by it."""
-
-    rva: int
-    name: str
-    size: int
-    kind: Literal["function", "data", "public"]
 
 
 class PdbSymbols(ModuleSymbols):
@@ -87,7 +77,6 @@ class PdbSymbols(ModuleSymbols):
         self.age = file.dbi.age if file.dbi is not None else file.info.age
         self.machine = file.dbi.machine if file.dbi is not None else 0
         self.stripped = file.dbi is not None and file.dbi.stripped
-        self._module_symbols: dict[int, list[_Placed]] = {}
 
     @classmethod
     def open(cls, path: str | PathLike[str]) -> PdbSymbols:
@@ -112,44 +101,40 @@ class PdbSymbols(ModuleSymbols):
     def _rva(self, section: int, offset: int) -> int | None:
         return self.file.addresses.rva(section, offset)
 
-    def _symbol(self, record: Located) -> Symbol | None:
-        rva = self._rva(record.section, record.offset)
+    def symbol_of(self, record: Located) -> Symbol | None:
+        """The symbol of a record, or None if it has no address in the image."""
+        rva = self.file.addresses.rva(record.section, record.offset)
         if rva is None:
             return None
         if record.record == S_PUB32:
-            is_function = bool(record.flags & (PUBLIC_CODE | PUBLIC_FUNCTION))
-            return Symbol(self.display_name(record.name), rva, 0, "function" if is_function else "public")
+            kind = "function" if record.flags & (PUBLIC_CODE | PUBLIC_FUNCTION) else "public"
+            return Symbol(self.display_name(record.name), rva, 0, kind)
         is_data = record.record in DATA
         return Symbol(record.name, rva, record.size, "data" if is_data else "function")
 
     def _procedure(self, reference: Reference) -> Located | None:
         """The procedure that a record of the globals refers to, or None if it is not where it should be."""
         try:
-            data, end = self.file.module_symbols(reference.module - 1)
-            if not 4 <= reference.offset < end:
-                return None
-            record = parse_record(data, reference.offset)
+            record = self.file.module_symbol(reference.module - 1, reference.offset)
         except FormatError:
             return None
         return record if isinstance(record, Located) and record.record in PROCEDURES else None
 
-    def _globals(self, name: str) -> Iterator[Located | Reference | Named]:
-        yield from self._hashed(name, public=False)
-
-    def _hashed(self, name: str, *, public: bool) -> Iterator[Located | Reference | Named]:
-        table = self.file.publics.names if public else self.file.globals
-        records = self.file.records
+    def _globals(self, name: str) -> list[Located | Reference | Named]:
         key = name.encode("utf-8", "replace")
-        terminated = key + b"\0"
-        for count, offset in enumerate(table.candidates(key)):
-            if count >= _MAX_BUCKET:
-                return
-            # Cheap look before decoding: the name stands somewhere near the start of the record.
-            if offset < 0 or records.find(terminated, offset, offset + 64 + len(terminated)) < 0:
-                continue
-            record = parse_record(records, offset)
+        return self._hashed(self.file.globals, name, key, hash_v1(key), types=True)
+
+    def _hashed(
+        self, table: SymbolHash, name: str, key: bytes, hashed: int, *, types: bool = False
+    ) -> list[Located | Reference | Named]:
+        """The records of a name in a hash table; with ``types`` typedefs and constants too."""
+        records = self.file.records
+        found: list[Located | Reference | Named] = []
+        for offset in records.named(table.candidates(hashed)[:_MAX_BUCKET], key, types=types):
+            record = records.parse(offset)
             if record is not None and record.name == name:
-                yield record
+                found.append(record)
+        return found
 
     @property
     def identity(self) -> tuple[str, int] | None:
@@ -165,21 +150,26 @@ class PdbSymbols(ModuleSymbols):
         Raises:
             FormatError: The symbol streams are broken.
         """
-        for record in self._globals(name):
+        key = name.encode("utf-8", "replace")
+        hashed = hash_v1(key)
+        for record in self._hashed(self.file.globals, name, key, hashed):
             found: Symbol | None = None
             if isinstance(record, Reference) and record.record in PROCEDURE_REFERENCES:
                 procedure = self._procedure(record)
-                found = self._symbol(procedure) if procedure is not None else None
+                found = self.symbol_of(procedure) if procedure is not None else None
             elif isinstance(record, Located) and record.record in DATA:
-                found = self._symbol(record)
+                found = self.symbol_of(record)
             if found is not None:
                 return found
+        names = self.file.publics.names
         for spelling in self._spellings(name):
-            for record in self._hashed(spelling, public=True):
-                if isinstance(record, Located):
-                    found = self._symbol(record)
-                    if found is not None:
-                        return found
+            if spelling != name:
+                key = spelling.encode("utf-8", "replace")
+                hashed = hash_v1(key)
+            for record in self._hashed(names, spelling, key, hashed):
+                found = self.symbol_of(record) if isinstance(record, Located) else None
+                if found is not None:
+                    return found
         if "::" in name or not (self.file.publics.names.usable and self.file.globals.usable):
             return self._lookup_among_names(name)
         return None
@@ -194,50 +184,34 @@ class PdbSymbols(ModuleSymbols):
                 yield f"@{name}@{size}"
 
     def _lookup_among_names(self, name: str) -> Symbol | None:
-        names = self._names
-        for index in range(bisect_left(names, name, key=lambda entry: entry[0]), len(names)):
-            known, kind, offset = names[index]
-            if known != name:
-                return None
-            found = self._resolve(kind, offset)
+        for offset in self.names.exactly(name):
+            found = self.resolve(offset)
             if found is not None:
                 return found
         return None
 
     @cached_property
-    def _names(self) -> list[tuple[str, NameKind, int]]:
-        """The names of everything with an address, as displayed, sorted."""
-        display = self.display_name
-        names: list[tuple[str, NameKind, int]] = []
-        for raw, kind, offset in scan_names(self.file.records):
-            name = raw.decode("utf-8", "replace")
-            names.append((display(name) if kind == "public" else name, kind, offset))
-        order = {kind: index for index, kind in enumerate(_PREFERRED_ORDER)}
-        names.sort(key=lambda entry: (entry[0], order[entry[1]]))
-        return names
+    def names(self) -> NameIndex:
+        """The names of everything with an address."""
+        return NameIndex(self.file, self.display_name)
 
-    def _resolve(self, kind: NameKind, offset: int) -> Symbol | None:
+    def resolve(self, offset: int) -> Symbol | None:
+        """The symbol of the record at an offset in the symbol record stream, or None if it leads to no address."""
         try:
-            record = parse_record(self.file.records, offset)
-            if kind == "procedure":
-                procedure = self._procedure(record) if isinstance(record, Reference) else None
-                return self._symbol(procedure) if procedure is not None else None
-            return self._symbol(record) if isinstance(record, Located) else None
+            record = self.file.records.parse(offset)
+            if isinstance(record, Reference):
+                procedure = self._procedure(record)
+                return self.symbol_of(procedure) if procedure is not None else None
+            return self.symbol_of(record) if isinstance(record, Located) else None
         except FormatError:
             return None
 
     def search(self, pattern: str) -> Iterator[Symbol]:
-        """Yield the symbols whose undecorated names match a wildcard, by name; each name and address once.
-
-        The first search reads all names of the file.
-        """
-        match = wildcard(pattern).fullmatch
+        """Yield the symbols whose undecorated names match a wildcard, by name; each name and address once."""
         last_name = ""
         seen: set[int] = set()
-        for name, kind, offset in self._names:
-            if not match(name):
-                continue
-            symbol = self._resolve(kind, offset)
+        for name, offset in self.names.matching(pattern):
+            symbol = self.resolve(offset)
             if symbol is None:
                 continue
             if name != last_name:
@@ -249,6 +223,10 @@ class PdbSymbols(ModuleSymbols):
 
     # -- addresses -----------------------------------------------------------------------------------------------
 
+    @cached_property
+    def _by_address(self) -> PdbAddresses:
+        return PdbAddresses(self)
+
     def nearest(self, rva: int) -> Symbol | None:
         """Return the symbol at ``rva`` or the closest one below it, None if there is none in its section.
 
@@ -258,74 +236,7 @@ class PdbSymbols(ModuleSymbols):
         Raises:
             FormatError: The symbol streams are broken.
         """
-        place = self.file.addresses.place(rva)
-        if place is None:
-            return None
-        inside = self._in_module(*place, rva)
-        public = self._public_at(*place)
-        if inside is not None and rva < inside.rva + inside.size:
-            return public if public is not None and inside.rva < public.rva == rva else inside
-        best = inside
-        for candidate in (self._data_at(rva), public):
-            if candidate is not None and candidate.rva <= rva and (best is None or candidate.rva > best.rva):
-                best = candidate
-        return best
-
-    def _public_at(self, section: int, offset: int) -> Symbol | None:
-        """The public at or below an address; of several at one address, the first undecorated by name."""
-        best: tuple[bool, Symbol] | None = None
-        publics = self.file.publics
-        for index in publics.at_or_below(section, offset):
-            record = parse_record(self.file.records, publics.offset(index))
-            symbol = self._symbol(record) if isinstance(record, Located) else None
-            if symbol is None or not isinstance(record, Located):
-                continue
-            decorated = record.name[:1] == "?"
-            if best is None or (best[0] and not decorated):
-                best = (decorated, symbol)
-        return best[1] if best is not None else None
-
-    @cached_property
-    def _data(self) -> list[_Placed]:
-        """The variables by address. Stripped files have them among the publics already."""
-        if self.stripped:
-            return []
-        found: list[_Placed] = []
-        for raw, kind, offset in scan_names(self.file.records):
-            if kind == "data" and raw:
-                symbol = self._resolve(kind, offset)
-                if symbol is not None:
-                    found.append(_Placed(symbol.rva, symbol.name, symbol.size, symbol.kind))
-        found.sort()
-        return found
-
-    def _data_at(self, rva: int) -> Symbol | None:
-        return _below(self._data, rva)
-
-    def _in_module(self, section: int, offset: int, rva: int) -> Symbol | None:
-        """The procedure at or below an address, out of the module that contributed it."""
-        dbi = self.file.dbi
-        number = dbi.module_at(section, offset) if dbi is not None else None
-        return _below(self._procedures(number), rva) if number is not None else None
-
-    def _procedures(self, number: int) -> list[_Placed]:
-        """The procedures and thunks of a module by address."""
-        cached = self._module_symbols.get(number)
-        if cached is not None:
-            return cached
-        found: list[_Placed] = []
-        try:
-            data, end = self.file.module_symbols(number)
-        except FormatError:
-            data, end = b"", 0
-        for record in scan_module(data, end):
-            if record.record in PROCEDURES or record.record == S_THUNK32:
-                rva = self._rva(record.section, record.offset)
-                if rva is not None:
-                    found.append(_Placed(rva, record.name, record.size, "function"))
-        found.sort()
-        self._module_symbols[number] = found
-        return found
+        return self._by_address.nearest(rva)
 
     def procedure(self, rva: int) -> Symbol | None:
         """Return the procedure, with its size, whose code contains ``rva``; None if the file records none there.
@@ -335,9 +246,7 @@ class PdbSymbols(ModuleSymbols):
         Raises:
             FormatError: The symbol streams are broken.
         """
-        place = self.file.addresses.place(rva)
-        found = self._in_module(*place, rva) if place is not None else None
-        return found if found is not None and rva < found.rva + found.size else None
+        return self._by_address.procedure(rva)
 
     # -- types ---------------------------------------------------------------------------------------------------
 
@@ -379,10 +288,9 @@ class PdbSymbols(ModuleSymbols):
         for index, udt in types.udts():
             size = builder.type(index).size if udt.kind == "enum" else udt.size
             found[udt.name] = max(size, found.get(udt.name, 0))
-        records = self.file.records
-        for offset in scan_kind(records, S_UDT):
+        for offset in self.names.of_kind((S_UDT,)):
             try:
-                record = parse_record(records, offset)
+                record = self.file.records.parse(offset)
                 if isinstance(record, Named) and record.name not in found:
                     found[record.name] = builder.type(record.type_index).size
             except FormatError:
@@ -439,29 +347,48 @@ class PdbSymbols(ModuleSymbols):
                 return record.value
         return None
 
-    # -- lines ---------------------------------------------------------------------------------------------------
+    # -- code ----------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def code(self) -> PdbCode:
+        """Source lines, inlined calls and local variables."""
+        from kdive.symbols.pdb_code import PdbCode
+
+        return PdbCode(self.file, self._builder)
 
     def line(self, rva: int) -> SourceLine | None:
         """Return the source line of ``rva``, or None where the file records none."""
-        from kdive.formats.pdb.lines import find_line
+        # Stripped files have neither lines nor scopes: the machinery for them is not even imported.
+        return None if self.stripped else self.code.line(rva)
 
-        dbi = self.file.dbi
-        place = self.file.addresses.place(rva)
-        if dbi is None or place is None:
-            return None
-        try:
-            number = dbi.module_at(*place)
-            found = find_line(self.file.module_lines(number), *place) if number is not None else None
-            if found is None:
-                return None
-            return SourceLine(self.file.strings.get(found[0]), found[1])
-        except FormatError:
-            return None
+    def addresses(self, file: str, line: int) -> tuple[int, ...]:
+        """Return the RVAs at which code of a source line starts, ascending.
 
+        Raises:
+            FormatError: The list of source files is broken.
+        """
+        return self.code.addresses(file, line)
 
-def _below(entries: list[_Placed], rva: int) -> Symbol | None:
-    index = bisect_right(entries, rva, key=lambda entry: entry.rva) - 1
-    if index < 0:
-        return None
-    entry = entries[index]
-    return Symbol(entry.name, entry.rva, entry.size, entry.kind)
+    def source_files(self) -> Iterator[SourceFile]:
+        """Yield the source files, each once. This reads the line tables of all modules."""
+        return self.code.source_files()
+
+    def locals(self, rva: int) -> tuple[LocalVariable, ...]:
+        """Return the parameters and variables in scope at ``rva``, those of the outermost function first.
+
+        Raises:
+            FormatError: The records of the procedure are broken.
+        """
+        return () if self.stripped else self.code.locals(rva)
+
+    def inline_frames(self, rva: int) -> tuple[InlineFrame, ...]:
+        """Return the inlined calls around ``rva``, the innermost first.
+
+        Raises:
+            FormatError: The records of the procedure are broken.
+        """
+        return () if self.stripped else self.code.inline_frames(rva)
+
+    def missing(self) -> tuple[str, ...]:
+        """Return what a complete PDB would hold and this one does not, each with the reason."""
+        return self.file.missing

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from kdive.errors import FormatError, SymbolNotFoundError
+from kdive.formats.pdb.fieldlist import BaseClass, Enumerate, Member, VtablePointer
 from kdive.formats.pdb.leaves import (
-    LF_VTSHAPE,
     ArgumentList,
     Array,
-    BaseClass,
     Bitfield,
-    Enumerate,
-    Member,
     Modifier,
-    Opaque,
     Pointer,
     Procedure,
     Udt,
-    VtablePointer,
+    VtableShape,
 )
 from kdive.formats.pdb.tpi import FIRST_INDEX
 from kdive.symbols.types import (
@@ -92,6 +89,7 @@ def _unknown(index: int) -> PrimitiveType:
     return PrimitiveType(f"<unknown type {index:#x}>", 0, "void")
 
 
+@lru_cache(maxsize=512)
 def primitive(index: int) -> Type:
     """Return the type of an index below 0x1000."""
     base = _PRIMITIVES.get(index & 0xFF)
@@ -149,7 +147,7 @@ class TypeBuilder:
             return FunctionType(
                 self.type(leaf.result, depth), tuple(self.type(parameter, depth) for parameter in parameters)
             )
-        if isinstance(leaf, Opaque) and leaf.leaf == LF_VTSHAPE:
+        if isinstance(leaf, VtableShape):
             return VOID
         return _unknown(index)
 

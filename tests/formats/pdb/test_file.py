@@ -8,9 +8,12 @@ from kdive.errors import FormatError
 from kdive.formats.pdb.file import PdbFile
 from kdive.formats.pdb.gsi import PublicSymbols, SymbolHash, hash_v1
 from kdive.formats.pdb.info import FEATURE_VC140, StringTable, parse_info
-from kdive.formats.pdb.records import S_PUB32, Located, parse_record, scan_names
+from kdive.formats.pdb.kinds import S_PUB32
+from kdive.formats.pdb.msf import MsfFile
+from kdive.formats.pdb.records import Located, SymbolRecords, parse_record
+from kdive.formats.pdb.source import BytesSource
 from tests.data import need
-from tests.formats.pdb.build import GUID, info
+from tests.formats.pdb.build import GUID, info, msf
 
 AMDPPM = "symbols/store/amdppm.pdb/1C19FDDB27BB3399D9B45973EFEAFCF31/amdppm.pdb"
 
@@ -55,13 +58,14 @@ def test_a_real_info_stream_names_its_streams() -> None:
 
 def test_the_name_hash_finds_every_name_and_no_other() -> None:
     names = {f"Name{index}".encode(): index * 16 for index in range(300)}
-    table = SymbolHash(hash_table(names))
+    raw = hash_table(names)
+    table = SymbolHash(BytesSource(raw), 0, len(raw))
     assert table.usable
     for name, offset in names.items():
-        assert offset in table.candidates(name)
-    assert len(list(table.candidates(b"Other name"))) < 5
-    assert not SymbolHash(b"").usable
-    assert not SymbolHash(b"\1" * 64).usable
+        assert offset + 1 in table.candidates(hash_v1(name))
+    assert len(table.candidates(hash_v1(b"Other name"))) < 5
+    assert not SymbolHash(BytesSource(b""), 0, 0).usable
+    assert not SymbolHash(BytesSource(b"\1" * 64), 0, 64).usable
 
 
 def test_the_address_map_is_searched_by_section_and_offset() -> None:
@@ -72,7 +76,9 @@ def test_the_address_map_is_searched_by_section_and_offset() -> None:
         records += public(*place)
     table = hash_table({name: at for (name, _, _), at in zip(places, offsets, strict=True)})
     head = struct.pack("<IIIIHHII", len(table), 16, 0, 0, 0, 0, 0, 0)
-    publics = PublicSymbols(head + table + struct.pack("<4I", *offsets), records)
+    stream = head + table + struct.pack("<4I", *offsets)
+    container = MsfFile(msf([b"", stream, records]))
+    publics = PublicSymbols(container.view(1), SymbolRecords(container.view(2)))
 
     def names(section: int, offset: int) -> list[str]:
         found = [parse_record(records, publics.offset(i)) for i in publics.at_or_below(section, offset)]
@@ -83,7 +89,6 @@ def test_the_address_map_is_searched_by_section_and_offset() -> None:
     assert names(1, 0x2000) == ["b", "b2"]
     assert names(2, 4) == []
     assert names(2, 5) == ["c"]
-    assert [name for name, _, _ in scan_names(records)] == [name for name, _, _ in places]
 
 
 @pytest.mark.parametrize("cut", [1, 3, 10, 15])

@@ -5,7 +5,7 @@ import struct
 import pytest
 
 from kdive.errors import FormatError, KdiveError, UnsupportedError
-from kdive.formats.pdb.msf import MsfFile
+from kdive.formats.pdb.msf import MAGIC, MsfFile
 from tests.data import need
 from tests.formats.pdb.build import msf
 
@@ -86,3 +86,37 @@ def test_a_wrong_block_size_is_refused() -> None:
         MsfFile(bytes(data))
     with pytest.raises(FormatError):
         MsfFile.open(need("pdb/llvm/DebugInfo-PDB/Inputs/bad-block-size.pdb"))
+
+
+@pytest.mark.parametrize("block_size", [4096, 32768])
+def test_streams_beyond_four_gigabytes_are_read(tmp_path, block_size: int) -> None:
+    # The file is sparse: only its first blocks and those of the streams take room.
+    beyond = (5 << 30) // block_size
+    blocks = [beyond + 2, beyond, beyond + 5]
+    content = bytes(range(256)) * (block_size * 3 // 256)
+    directory = struct.pack("<4I", 1, len(content) - 10, *blocks[:2]) + struct.pack("<I", blocks[2])
+    place = tmp_path / "large.pdb"
+    with place.open("wb") as stream:
+        head = MAGIC + struct.pack("<6I", block_size, 1, beyond + 8, len(directory), 0, 3)
+        stream.write(head)
+        stream.seek(3 * block_size)
+        stream.write(struct.pack("<I", beyond + 6))
+        stream.seek((beyond + 6) * block_size)
+        stream.write(directory)
+        for index, block in enumerate(blocks):
+            stream.seek(block * block_size)
+            stream.write(content[index * block_size : (index + 1) * block_size])
+        stream.truncate((beyond + 8) * block_size)
+    file = MsfFile.open(place)
+    assert file.stream(0) == content[:-10]
+    assert file.view(0).read(block_size - 3, 6) == content[block_size - 3 : block_size + 3]
+
+
+def test_parts_of_a_stream_are_those_of_the_whole() -> None:
+    content = bytes(range(256)) * 40
+    view = MsfFile(msf([content], scatter=True)).view(0)
+    for at, size in ((0, 1), (511, 2), (512, 512), (100, 5000), (len(content), 0), (len(content) - 1, 1)):
+        assert view.read(at, size) == content[at : at + size]
+    for at, size in ((-1, 2), (0, -1), (len(content), 1), (0, len(content) + 1)):
+        with pytest.raises(FormatError):
+            view.read(at, size)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING
 
+from kdive.addr import MASK64
 from kdive.arch.context import RegisterContext
 from kdive.errors import FormatError, KdiveError
 
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 CONTEXT_SIZE = 1232
+CONTEXT_ALL = 0x10001F
+CONTEXT_WITHOUT_DEBUG = 0x10000F
+SPECIAL_REGISTERS_SIZE = 0xA8
 GENERAL = (
     "rax",
     "rcx",
@@ -154,3 +158,50 @@ def flags_text(flags: int) -> str:
     """Spell the flags as ``r`` does: ``iopl=0         nv up ei pl zr na po nc``."""
     words = " ".join(on if flags >> bit & 1 else off for bit, on, off in _FLAG_WORDS)
     return f"iopl={flags >> 12 & 3:x}         {words}"
+
+
+def update_context(data: bytes, values: dict[str, int]) -> bytes:
+    """Return a ``CONTEXT`` record with some registers changed.
+
+    The record's flags come out without the debug registers: what targets report in them may be junk, and must not be
+    written back.
+
+    Raises:
+        FormatError: The record is too short, or has no register of a name.
+    """
+    raw = bytearray(data)
+    decode_context(data)
+    for name, value in values.items():
+        if name in GENERAL:
+            struct.pack_into("<Q", raw, 0x78 + 8 * GENERAL.index(name), value & MASK64)
+        elif name == "rip":
+            struct.pack_into("<Q", raw, 0xF8, value & MASK64)
+        elif name == "efl":
+            struct.pack_into("<I", raw, 0x44, value & 0xFFFFFFFF)
+        elif name == "mxcsr":
+            struct.pack_into("<I", raw, 0x34, value & 0xFFFFFFFF)
+        elif name in _SEGMENTS:
+            struct.pack_into("<H", raw, 0x38 + 2 * _SEGMENTS.index(name), value & 0xFFFF)
+        elif name.startswith("xmm") and name[3:].isdigit() and int(name[3:]) < 16:
+            _XMM.pack_into(raw, 0x1A0 + 16 * int(name[3:]), value & MASK64, value >> 64 & MASK64)
+        else:
+            raise FormatError(f"register {name} cannot be set through a context record")
+    struct.pack_into("<I", raw, 0x30, CONTEXT_WITHOUT_DEBUG)
+    return bytes(raw)
+
+
+def decode_special_registers(data: bytes) -> dict[str, int]:
+    """Decode ``KSPECIAL_REGISTERS`` as far as the data goes: control and debug registers, descriptor tables.
+
+    Source: ``wdm.h``-era layouts of the Windows headers; sizes differ between versions, the start does not.
+    """
+    names: tuple[str, ...] = ("cr0", "cr2", "cr3", "cr4", "dr0", "dr1", "dr2", "dr3", "dr6", "dr7")
+    words = struct.unpack_from(f"<{min(len(data) // 8, len(names))}Q", data)
+    found: dict[str, int] = dict(zip(names, words, strict=False))
+    if len(data) >= 0x74:
+        found["gdtl"], found["gdtr"] = struct.unpack_from("<HQ", data, 0x56)
+        found["idtl"], found["idtr"] = struct.unpack_from("<HQ", data, 0x66)
+        found["tr"], found["ldtr"] = struct.unpack_from("<HH", data, 0x70)
+    if len(data) >= 0xA8:
+        found["cr8"] = struct.unpack_from("<Q", data, 0xA0)[0]
+    return found

@@ -45,30 +45,36 @@ class AddressMap:
     def __init__(self, headers: bytes, to_source: bytes = b"", from_source: bytes = b"") -> None:
         whole = headers[: len(headers) // _SECTION.size * _SECTION.size]
         self.sections: list[tuple[int, int]] = [(raw[2], max(raw[1], raw[3])) for raw in _SECTION.iter_unpack(whole)]
-        self._to_source = Omap(to_source)
-        self._from_source = Omap(from_source)
+        # Of sections at one address the last in the file's order that is not empty counts.
+        order = sorted(
+            range(len(self.sections)), key=lambda index: (self.sections[index][0], self.sections[index][1] > 0)
+        )
+        self._starts = [self.sections[index][0] for index in order]
+        self._numbers = [index + 1 for index in order]
+        self._bases = [start for start, _ in self.sections]
+        self._to_source = Omap(to_source) or None
+        self._from_source = Omap(from_source) or None
+
+    @property
+    def rearranged(self) -> bool:
+        """Whether the image was rearranged after linking, so that neighbours may have moved apart."""
+        return self._from_source is not None
 
     def rva(self, section: int, offset: int) -> int | None:
         """Return the RVA of a 1-based section and an offset, or None for absolute or removed addresses."""
-        if not 1 <= section <= len(self.sections):
+        if not 1 <= section <= len(self._bases):
             return None
-        rva = self.sections[section - 1][0] + offset
+        rva = self._bases[section - 1] + offset
         if rva > _MAX_RVA:
             return None
-        return self._from_source.translate(rva) if self._from_source else rva
+        return rva if self._from_source is None else self._from_source.translate(rva)
 
     def place(self, rva: int) -> tuple[int, int] | None:
         """Return the 1-based section and the offset of an RVA, or None if no section holds it."""
-        if self._to_source:
+        if self._to_source is not None:
             source = self._to_source.translate(rva)
             if source is None:
                 return None
             rva = source
-        best: tuple[int, int] | None = None
-        for index, (start, size) in enumerate(self.sections):
-            delta = rva - start
-            if delta >= 0 and (best is None or delta < best[1]):
-                best = (index + 1, delta)
-                if delta < size:
-                    return best
-        return best
+        index = bisect_right(self._starts, rva) - 1
+        return (self._numbers[index], rva - self._starts[index]) if index >= 0 else None

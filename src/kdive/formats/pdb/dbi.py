@@ -6,18 +6,23 @@ Format facts: Microsoft's published PDB sources (``PDB/dbi``) and LLVM's "The PD
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
+from bisect import bisect_left, bisect_right
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from kdive.errors import FormatError
 from kdive.formats.buffer import Buffer
+from kdive.record import Record
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 NO_STREAM = 0xFFFF
 _HEADER = struct.Struct("<iIIHHHHHHiiiiiIiiHHI")
 _MODULE = struct.Struct("<I2sHiiIHHIIHHIIIHHIII")
-_CONTRIBUTION = struct.Struct("<HHiiIH")
 _CONTRIBUTION_V60 = 0xF12EBA2D
 _CONTRIBUTION_V2 = 0xF13151E4
+_FLAG_INCREMENTAL = 1
 _FLAG_STRIPPED = 2
 
 DEBUG_OMAP_TO_SOURCE = 3
@@ -26,8 +31,7 @@ DEBUG_SECTIONS = 5
 DEBUG_SECTIONS_ORIGINAL = 10
 
 
-@dataclass(frozen=True, slots=True)
-class ModuleInfo:
+class ModuleInfo(Record, frozen=True):
     """An object file that went into the image.
 
     Attributes:
@@ -57,6 +61,7 @@ class DbiStream:
         publics_stream: The same for public symbols.
         symbols_stream: Number of the stream with the records that both refer to.
         stripped: Whether private symbols were removed.
+        incremental: Whether the image was linked incrementally, so that calls go through a table of thunks.
 
     Raises:
         FormatError: The header is broken, or a part does not fit into the stream.
@@ -93,10 +98,11 @@ class DbiStream:
         for size in (modules, contributions, section_map, files, type_servers, edit_and_continue, debug):
             parts.append(buffer.sub(at, size))
             at += size
-        self._modules, self._contributions = parts[0], parts[1]
+        self._modules, self._contributions, self._files = parts[0], parts[1], parts[3]
         streams = parts[6].view
         self._debug_streams: tuple[int, ...] = struct.unpack(f"<{len(streams) // 2}H", streams[: len(streams) & ~1])
         self.stripped = bool(flags & _FLAG_STRIPPED)
+        self.incremental = bool(flags & _FLAG_INCREMENTAL)
 
     def debug_stream(self, index: int) -> int:
         """Return the number of an optional debug stream (``DEBUG_*``), or ``NO_STREAM``."""
@@ -127,35 +133,55 @@ class DbiStream:
             at = (archive_end + 4) & ~3
         return found
 
-    @cached_property
-    def _contribution_table(self) -> tuple[Buffer, int, int]:
-        """The records, the size of each, and how many there are."""
-        table = self._contributions
+    def source_files(self) -> Iterator[list[str]]:
+        """Yield the paths of the source files of each module, in the order of the modules.
+
+        The count of all files in the table's head has 16 bits and wraps; the counts of the modules do not.
+
+        Raises:
+            FormatError: The table is cut short.
+        """
+        table = self._files
         if len(table) < 4:
-            return table, 28, 0
-        version = table.u32(0)
-        step = {_CONTRIBUTION_V60: 28, _CONTRIBUTION_V2: 32}.get(version)
+            return
+        modules = table.u16(0)
+        counts: list[int] = table.slice(4 + 2 * modules, 2 * modules).cast("H").tolist()
+        at = 4 + 4 * modules
+        total = sum(counts)
+        offsets: list[int] = table.slice(at, 4 * total).cast("I").tolist()
+        names = table.sub(at + 4 * total, len(table) - at - 4 * total)
+        known: dict[int, str] = {}
+        first = 0
+        for count in counts:
+            paths: list[str] = []
+            for offset in offsets[first : first + count]:
+                path = known.get(offset)
+                if path is None:
+                    path = known[offset] = names.cstring(offset)
+                paths.append(path)
+            yield paths
+            first += count
+
+    @cached_property
+    def _contribution_columns(self) -> tuple[memoryview, memoryview, memoryview, memoryview]:
+        """Section, offset, size and module of every contribution, as the linker sorted them."""
+        table = self._contributions
+        step = {_CONTRIBUTION_V60: 28, _CONTRIBUTION_V2: 32}.get(table.u32(0) if len(table) >= 4 else 0)
         if step is None:
-            return table, 28, 0
-        return table, step, (len(table) - 4) // step
+            empty = memoryview(b"")
+            return empty.cast("H"), empty.cast("I"), empty.cast("I"), empty.cast("H")
+        rows = table.slice(4, (len(table) - 4) // step * step)
+        words, halves = rows.cast("I"), rows.cast("H")
+        return halves[:: step // 2], words[1 :: step // 4], words[2 :: step // 4], halves[8 :: step // 2]
 
     def module_at(self, section: int, offset: int) -> int | None:
         """Return the number of the module that contributed the byte at ``section:offset``, or None.
 
         The linker sorts the contributions by address, so this is a binary search.
         """
-        table, step, count = self._contribution_table
-        low, high = 0, count
-        while low < high:
-            middle = (low + high) // 2
-            head = table.unpack(_CONTRIBUTION, 4 + middle * step)
-            if (head[0], head[2] & 0xFFFFFFFF) <= (section, offset):
-                low = middle + 1
-            else:
-                high = middle
-        if low == 0:
+        sections, offsets, sizes, modules = self._contribution_columns
+        first = bisect_left(sections, section)
+        index = bisect_right(offsets, offset, first, bisect_right(sections, section, first)) - 1
+        if index < first or offset - offsets[index] >= sizes[index]:
             return None
-        at_section, _, at_offset, size, _, module = table.unpack(_CONTRIBUTION, 4 + (low - 1) * step)
-        if at_section != section or offset - (at_offset & 0xFFFFFFFF) >= (size & 0xFFFFFFFF):
-            return None
-        return module
+        return modules[index]

@@ -6,11 +6,11 @@ Format facts: Microsoft's published PDB sources (``PDB1``, ``NMTNI``) and LLVM's
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass, field
 
 from kdive.errors import FormatError
 from kdive.formats.buffer import Buffer
 from kdive.formats.guid import guid_hex
+from kdive.record import Record, field
 
 FEATURE_VC110 = 20091201
 FEATURE_VC140 = 20140508
@@ -23,8 +23,7 @@ _PAIR = struct.Struct("<II")
 _STRINGS_MAGIC = 0xEFFEEFFE
 
 
-@dataclass(frozen=True, slots=True)
-class PdbInfo:
+class PdbInfo(Record, frozen=True):
     """What the info stream says.
 
     Attributes:

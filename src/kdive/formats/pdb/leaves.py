@@ -6,13 +6,11 @@ Format facts: ``cvinfo.h`` in Microsoft's published PDB sources and LLVM's ``Cod
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal
 
 from kdive.errors import FormatError
 from kdive.formats.pdb.numeric import name_at, numeric
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from kdive.record import Record
 
 LF_VTSHAPE = 0x000A
 LF_MODIFIER = 0x1001
@@ -22,6 +20,7 @@ LF_MFUNCTION = 0x1009
 LF_ARGLIST = 0x1201
 LF_FIELDLIST = 0x1203
 LF_BITFIELD = 0x1205
+LF_METHODLIST = 0x1206
 
 _PROPERTY_FORWARD = 0x0080
 _PROPERTY_SCOPED = 0x0100
@@ -48,11 +47,10 @@ _UDTS: dict[int, tuple[UdtName, Literal["class", "class2", "union", "union2", "e
 UDT_LEAVES = frozenset(_UDTS)
 ARRAY_LEAVES = frozenset({0x1003, 0x1503, 0x151B})  # LF_ARRAY_ST, LF_ARRAY, LF_VECTOR
 _VECTOR = 0x151B
-_ALIAS_LEAVES = {0x100A: True, 0x150A: False}
-ALIAS_LEAVES = frozenset(_ALIAS_LEAVES)
+_ALIAS_LEAVES = frozenset({0x1010, 0x150A, 0x1518})  # LF_ALIAS_ST, LF_ALIAS, LF_MODIFIER_EX
 
 
-class Udt(NamedTuple):
+class Udt(Record, frozen=True):
     """A structure, class, union or enumeration.
 
     Attributes:
@@ -76,15 +74,25 @@ class Udt(NamedTuple):
     scoped: bool
 
 
-class Pointer(NamedTuple):
-    """A pointer or a reference of ``size`` bytes."""
+class Pointer(Record, frozen=True):
+    """A pointer or a reference of ``size`` bytes.
+
+    Attributes:
+        target: What it points to.
+        size: Size in bytes.
+        mode: 0 pointer, 1 reference, 2 to a data member, 3 to a member function, 4 rvalue reference.
+        owner: The class of a pointer to a member, else 0.
+        flags: Bit 0 flat 32-bit, bit 1 ``volatile``, bit 2 ``const``, bit 3 unaligned, bit 4 restricted.
+    """
 
     target: int
     size: int
     mode: int
+    owner: int = 0
+    flags: int = 0
 
 
-class Array(NamedTuple):
+class Array(Record, frozen=True):
     """An array: ``size`` bytes of ``element`` (or ``elements`` of them, for vectors, where size is 0)."""
 
     element: int
@@ -92,7 +100,7 @@ class Array(NamedTuple):
     elements: int = 0
 
 
-class Bitfield(NamedTuple):
+class Bitfield(Record, frozen=True):
     """``length`` bits from bit ``position`` of ``base``."""
 
     base: int
@@ -100,34 +108,66 @@ class Bitfield(NamedTuple):
     length: int
 
 
-class Modifier(NamedTuple):
+class Modifier(Record, frozen=True):
     """``const``, ``volatile`` (or another name for) ``target``."""
 
     target: int
     flags: int = 0
 
 
-class Procedure(NamedTuple):
-    """A function signature; ``arguments`` is the type index of the argument list, ``owner`` the class or 0."""
+class Procedure(Record, frozen=True):
+    """A function signature.
+
+    Attributes:
+        result: Type of the result.
+        arguments: Type index of the argument list.
+        owner: The class of a member function, else 0.
+        this: Type of ``this`` (0 for static functions).
+        convention: ``CV_call_t``: 0 ``cdecl``, 4 ``fastcall``, 7 ``stdcall``, 11 ``thiscall``, 24 ``vectorcall``.
+        this_adjust: What is added to ``this`` before the body runs.
+    """
 
     result: int
     arguments: int
     owner: int = 0
+    this: int = 0
+    convention: int = 0
+    this_adjust: int = 0
 
 
-class ArgumentList(NamedTuple):
+class ArgumentList(Record, frozen=True):
     """The parameters of a signature."""
 
     types: tuple[int, ...]
 
 
-class Opaque(NamedTuple):
-    """A type that is there but has no layout to speak of (a vtable shape, a label)."""
+class Overload(Record, frozen=True):
+    """One of several member functions of a name; ``vtable_offset`` is that of the virtual function it introduces."""
+
+    type_index: int
+    attributes: int
+    vtable_offset: int | None = None
+
+
+class MethodList(Record, frozen=True):
+    """The member functions that share a name."""
+
+    overloads: tuple[Overload, ...]
+
+
+class VtableShape(Record, frozen=True):
+    """The shape of a virtual function table: a code for each of its slots."""
+
+    slots: tuple[int, ...]
+
+
+class Opaque(Record, frozen=True):
+    """A type that is there but has no layout to speak of (a virtual function table, a label)."""
 
     leaf: int
 
 
-Leaf = Udt | Pointer | Array | Bitfield | Modifier | Procedure | ArgumentList | Opaque
+Leaf = Udt | Pointer | Array | Bitfield | Modifier | Procedure | ArgumentList | MethodList | VtableShape | Opaque
 
 _POINTER_SIZES = {0: 2, 1: 4, 2: 4, 0x0A: 4, 0x0B: 6, 0x0C: 8}
 _CLASS = struct.Struct("<HHIII")
@@ -139,7 +179,10 @@ _II = struct.Struct("<II")
 _IH = struct.Struct("<IH")
 _IBB = struct.Struct("<IBB")
 _PROCEDURE = struct.Struct("<IBBHI")
-_METHOD = struct.Struct("<IIIBBHII")
+_METHOD = struct.Struct("<IIIBBHIi")
+_OVERLOAD = struct.Struct("<HHI")
+_MEMBER_MODES = frozenset({2, 3})
+_INTRODUCES_VIRTUAL = frozenset({4, 6})
 _U32 = struct.Struct("<I")
 
 
@@ -165,7 +208,9 @@ def _parse(leaf: int, body: bytes) -> Leaf:
     if leaf == LF_POINTER:
         target, attributes = _II.unpack_from(body)
         size = attributes >> 13 & 0x3F or _POINTER_SIZES.get(attributes & 0x1F, 8)
-        return Pointer(target, size, attributes >> 5 & 7)
+        mode = attributes >> 5 & 7
+        owner = _U32.unpack_from(body, 8)[0] if mode in _MEMBER_MODES else 0
+        return Pointer(target, size, mode, owner, attributes >> 8 & 0x1F)
     if leaf in ARRAY_LEAVES:
         if leaf == _VECTOR:
             element, count = _II.unpack_from(body)
@@ -183,17 +228,43 @@ def _parse(leaf: int, body: bytes) -> Leaf:
     if leaf in _ALIAS_LEAVES:
         return Modifier(_U32.unpack_from(body)[0])
     if leaf == LF_PROCEDURE:
-        result, _, _, _, arguments = _PROCEDURE.unpack_from(body)
-        return Procedure(result, arguments)
+        result, convention, _, _, arguments = _PROCEDURE.unpack_from(body)
+        return Procedure(result, arguments, convention=convention)
     if leaf == LF_MFUNCTION:
-        head = _METHOD.unpack_from(body)
-        return Procedure(head[0], head[6], head[1])
+        result, owner, this, convention, _, _, arguments, adjust = _METHOD.unpack_from(body)
+        return Procedure(result, arguments, owner, this, convention, adjust)
     if leaf == LF_ARGLIST:
         count = _U32.unpack_from(body)[0]
         if 4 + 4 * count > len(body):
             raise FormatError("an argument list is cut short")
         return ArgumentList(struct.unpack_from(f"<{count}I", body, 4))
+    if leaf == LF_METHODLIST:
+        return _method_list(body)
+    if leaf == LF_VTSHAPE:
+        count = int.from_bytes(body[:2], "little")
+        if 2 + (count + 1) // 2 > len(body):
+            raise FormatError("the shape of a virtual function table is cut short")
+        return VtableShape(tuple(body[2 + slot // 2] >> (4 if slot & 1 else 0) & 15 for slot in range(count)))
     return Opaque(leaf)
+
+
+def introduces_virtual(attributes: int) -> bool:
+    """Whether the attributes of a member function say that it is the first of its name that is virtual."""
+    return attributes >> 2 & 7 in _INTRODUCES_VIRTUAL
+
+
+def _method_list(body: bytes) -> MethodList:
+    overloads: list[Overload] = []
+    at = 0
+    while at + _OVERLOAD.size <= len(body):
+        attributes, _, type_index = _OVERLOAD.unpack_from(body, at)
+        at += _OVERLOAD.size
+        offset: int | None = None
+        if introduces_virtual(attributes):
+            offset = _U32.unpack_from(body, at)[0]
+            at += 4
+        overloads.append(Overload(type_index, attributes, offset))
+    return MethodList(tuple(overloads))
 
 
 def _udt(leaf: int, body: bytes) -> Udt:
@@ -231,199 +302,3 @@ def _udt(leaf: int, body: bytes) -> Udt:
         bool(properties & _PROPERTY_FORWARD),
         bool(properties & _PROPERTY_SCOPED),
     )
-
-
-class Member(NamedTuple):
-    """A data member: ``offset`` in bytes."""
-
-    name: str
-    type_index: int
-    offset: int
-
-
-class StaticMember(NamedTuple):
-    """A static data member."""
-
-    name: str
-    type_index: int
-
-
-class BaseClass(NamedTuple):
-    """A base class at ``offset`` bytes; for virtual bases the offset of the vbtable pointer."""
-
-    type_index: int
-    offset: int
-    virtual: bool = False
-
-
-class VtablePointer(NamedTuple):
-    """The pointer to the virtual function table."""
-
-    type_index: int
-    offset: int = 0
-
-
-class Enumerate(NamedTuple):
-    """A constant of an enumeration."""
-
-    name: str
-    value: int
-
-
-class NestedType(NamedTuple):
-    """A type declared inside another."""
-
-    name: str
-    type_index: int
-
-
-class Method(NamedTuple):
-    """A member function; ``overloads`` is more than 1 if ``type_index`` is that of a method list."""
-
-    name: str
-    type_index: int
-    overloads: int = 1
-
-
-class Continuation(NamedTuple):
-    """The field list goes on in another record."""
-
-    type_index: int
-
-
-ListEntry = Member | StaticMember | BaseClass | VtablePointer | Enumerate | NestedType | Method | Continuation
-
-_HI = struct.Struct("<HI")
-_HHI = struct.Struct("<HHI")
-_HII = struct.Struct("<HII")
-_INTRODUCES_VIRTUAL = frozenset({4, 6})
-
-
-def _member(body: bytes, at: int, pascal: bool) -> tuple[ListEntry, int]:
-    _, type_index = _HI.unpack_from(body, at)
-    offset, at = numeric(body, at + 6)
-    name, at = name_at(body, at, pascal)
-    return Member(name, type_index, max(offset, 0)), at
-
-
-def _static_member(body: bytes, at: int, pascal: bool) -> tuple[ListEntry, int]:
-    _, type_index = _HI.unpack_from(body, at)
-    name, at = name_at(body, at + 6, pascal)
-    return StaticMember(name, type_index), at
-
-
-def _base_class(body: bytes, at: int, pascal: bool) -> tuple[ListEntry, int]:
-    del pascal
-    _, type_index = _HI.unpack_from(body, at)
-    offset, at = numeric(body, at + 6)
-    return BaseClass(type_index, max(offset, 0)), at
-
-
-def _virtual_base(body: bytes, at: int, pascal: bool) -> tuple[ListEntry, int]:
-    del pascal
-    _, type_index, _ = _HII.unpack_from(body, at)
-    pointer, at = numeric(body, at + 10)
-    _, at = numeric(body, at)
-    return BaseClass(type_index, max(pointer, 0), True), at
-
-
-def _enumerate(body: bytes, at: int, pascal: bool) -> tuple[ListEntry, int]:
-    value, at = numeric(body, at + 2)
-    name, at = name_at(body, at, pascal)
-    return Enumerate(name, value), at
-
-
-def _vtable(body: bytes, at: int, pascal: bool) -> tuple[ListEntry, int]:
-    del pascal
-    return VtablePointer(_HI.unpack_from(body, at)[1]), at + 6
-
-
-def _vtable_offset(body: bytes, at: int, pascal: bool) -> tuple[ListEntry, int]:
-    del pascal
-    _, type_index, offset = _HII.unpack_from(body, at)
-    return VtablePointer(type_index, offset), at + 10
-
-
-def _nested(body: bytes, at: int, pascal: bool) -> tuple[ListEntry, int]:
-    _, type_index = _HI.unpack_from(body, at)
-    name, at = name_at(body, at + 6, pascal)
-    return NestedType(name, type_index), at
-
-
-def _methods(body: bytes, at: int, pascal: bool) -> tuple[ListEntry, int]:
-    count, type_index = _HI.unpack_from(body, at)
-    name, at = name_at(body, at + 6, pascal)
-    return Method(name, type_index, count), at
-
-
-def _one_method(body: bytes, at: int, pascal: bool) -> tuple[ListEntry, int]:
-    attributes, type_index = _HI.unpack_from(body, at)
-    at += 10 if attributes >> 2 & 7 in _INTRODUCES_VIRTUAL else 6
-    name, at = name_at(body, at, pascal)
-    return Method(name, type_index), at
-
-
-def _friend_class(body: bytes, at: int, pascal: bool) -> tuple[ListEntry, int]:
-    del pascal
-    return NestedType("", _HI.unpack_from(body, at)[1]), at + 6
-
-
-def _continuation(body: bytes, at: int, pascal: bool) -> tuple[ListEntry, int]:
-    del pascal
-    return Continuation(_HI.unpack_from(body, at)[1]), at + 6
-
-
-_ENTRIES: dict[int, tuple[Callable[[bytes, int, bool], tuple[ListEntry, int]], bool]] = {
-    0x0403: (_enumerate, True),
-    0x1400: (_base_class, False),
-    0x1401: (_virtual_base, False),
-    0x1402: (_virtual_base, False),
-    0x1404: (_continuation, False),
-    0x1405: (_member, True),
-    0x1406: (_static_member, True),
-    0x1407: (_methods, True),
-    0x1408: (_nested, True),
-    0x1409: (_vtable, False),
-    0x140A: (_friend_class, False),
-    0x140B: (_one_method, True),
-    0x140C: (_vtable_offset, False),
-    0x140D: (_nested, True),
-    0x1502: (_enumerate, False),
-    0x150C: (_nested, False),  # LF_FRIENDFCN has the shape of a nested type
-    0x150D: (_member, False),
-    0x150E: (_static_member, False),
-    0x150F: (_methods, False),
-    0x1510: (_nested, False),
-    0x1511: (_one_method, False),
-    0x1512: (_nested, False),
-    0x1513: (_nested, False),
-    0x151A: (_base_class, False),
-}
-_PADDING = 0xF0
-
-
-def parse_field_list(body: bytes) -> list[ListEntry]:
-    """Decode the entries of one ``LF_FIELDLIST`` record (a continuation is an entry too).
-
-    Raises:
-        FormatError: An entry is cut short or of an unknown kind.
-    """
-    entries: list[ListEntry] = []
-    at, end = 0, len(body)
-    try:
-        while at < end:
-            pad = body[at]
-            if pad >= _PADDING:
-                at += pad & 15 or 1
-                continue
-            if at + 2 > end:
-                break
-            leaf = pad | body[at + 1] << 8
-            known = _ENTRIES.get(leaf)
-            if known is None:
-                raise FormatError(f"field list entry of kind {leaf:#x}", offset=at)
-            entry, at = known[0](body, at + 2, known[1])
-            entries.append(entry)
-    except struct.error:
-        raise FormatError("a field list is cut short", offset=at) from None
-    return entries

@@ -1,4 +1,4 @@
-"""Symbol records (CodeView ``S_*``).
+"""Symbol records (CodeView ``S_*``): those that carry names and addresses, decoded fast.
 
 Format facts: ``cvinfo.h`` in Microsoft's published PDB sources and LLVM's ``CodeViewSymbols.def``.
 """
@@ -6,52 +6,40 @@ Format facts: ``cvinfo.h`` in Microsoft's published PDB sources and LLVM's ``Cod
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kdive.errors import FormatError
+from kdive.formats.pdb.kinds import (
+    DATA,
+    PROCEDURE_REFERENCES,
+    PROCEDURES,
+    S_CONSTANT,
+    S_DATAREF,
+    S_GDATA32,
+    S_GPROC32,
+    S_PROCREF,
+    S_PUB32,
+    S_THUNK32,
+    S_UDT,
+    SCOPES,
+    THREAD_DATA,
+    layout,
+)
 from kdive.formats.pdb.numeric import name_at, numeric
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-S_THUNK32 = 0x1102
-S_BLOCK32 = 0x1103
-S_CONSTANT = 0x1107
-S_UDT = 0x1108
-S_LDATA32 = 0x110C
-S_GDATA32 = 0x110D
-S_PUB32 = 0x110E
-S_LPROC32 = 0x110F
-S_GPROC32 = 0x1110
-S_LTHREAD32 = 0x1112
-S_GTHREAD32 = 0x1113
-S_LMANDATA = 0x111C
-S_GMANDATA = 0x111D
-S_PROCREF = 0x1125
-S_DATAREF = 0x1126
-S_LPROCREF = 0x1127
-S_SEPCODE = 0x1132
-S_LPROC32_ID = 0x1146
-S_GPROC32_ID = 0x1147
-S_LPROC32_DPC = 0x1155
-S_LPROC32_DPC_ID = 0x1156
-
-PROCEDURES = frozenset({S_LPROC32, S_GPROC32, S_LPROC32_ID, S_GPROC32_ID, S_LPROC32_DPC, S_LPROC32_DPC_ID})
-PROCEDURES_BY_ID = frozenset({S_LPROC32_ID, S_GPROC32_ID, S_LPROC32_DPC_ID})
-"""Procedures whose type index is an item of the IPI stream."""
-DATA = frozenset({S_LDATA32, S_GDATA32, S_LMANDATA, S_GMANDATA})
-THREAD_DATA = frozenset({S_LTHREAD32, S_GTHREAD32})
-PROCEDURE_REFERENCES = frozenset({S_PROCREF, S_LPROCREF})
-_SCOPES = PROCEDURES | {S_THUNK32, S_BLOCK32, S_SEPCODE}
+    from kdive.formats.pdb.msf import StreamView
 
 PUBLIC_CODE = 1
 PUBLIC_FUNCTION = 2
 
 _HEAD = struct.Struct("<HH")
-_PROCEDURE = struct.Struct("<IIIIIIIIHB")
-_DATA = struct.Struct("<IIH")
-_THUNK = struct.Struct("<IIIIHHB")
-_REFERENCE = struct.Struct("<IIH")
+_PROCEDURE = layout(S_GPROC32)[0]
+_DATA = layout(S_GDATA32)[0]
+_THUNK = layout(S_THUNK32)[0]
+_REFERENCE = layout(S_PROCREF)[0]
 _U32 = struct.Struct("<I")
 
 
@@ -96,7 +84,6 @@ class Named(NamedTuple):
 
 
 SymbolRecord = Located | Reference | Named
-NameKind = Literal["public", "data", "procedure"]
 
 
 def record_at(data: bytes, at: int) -> tuple[int, bytes]:
@@ -112,6 +99,121 @@ def record_at(data: bytes, at: int) -> tuple[int, bytes]:
     if length < 2 or end > len(data):
         raise FormatError("a symbol record is cut short", offset=at)
     return kind, data[at + 4 : end]
+
+
+class SymbolRecords:
+    """The symbol record stream of a PDB: single records are read from the file until many were; then it is kept whole.
+
+    Args:
+        view: The stream.
+
+    Attributes:
+        size: Size in bytes.
+    """
+
+    def __init__(self, view: StreamView) -> None:
+        self._view = view
+        self._left = _READS_BEFORE_READING_ALL
+        self._whole: bytes | None = None
+        self.size = view.size
+
+    def whole(self) -> bytes:
+        """Return all bytes.
+
+        Raises:
+            FormatError: Blocks of the stream lie outside the file.
+        """
+        if self._whole is None:
+            self._whole = self._view.whole(keep=True)
+        return self._whole
+
+    def at(self, offset: int) -> tuple[bytes, int]:
+        """Return bytes that hold the record at an offset, if there is a whole one, and where in them it starts.
+
+        Raises:
+            FormatError: The offset lies outside the stream, or its blocks outside the file.
+        """
+        if self._whole is not None:
+            return self._whole, offset
+        if not 0 <= offset <= self.size - 4:
+            raise FormatError("a symbol record lies outside its stream", offset=max(offset, 0))
+        self._left -= 1
+        if self._left < 0:
+            return self.whole(), offset
+        data = self._view.read(offset, min(_USUAL_SIZE, self.size - offset))
+        length = 2 + (data[0] | data[1] << 8)
+        if length > len(data):
+            data = self._view.read(offset, min(length, self.size - offset))
+        return data, 0
+
+    def parse(self, offset: int) -> SymbolRecord | None:
+        """Decode the record at an offset; None if it is of a kind that names nothing of interest.
+
+        Raises:
+            FormatError: The record is broken.
+        """
+        data, at = self.at(offset)
+        if data[at + 2 : at + 4] == _PUBLIC:
+            stop = data.find(b"\0", at + _NAME_START, at + 2 + (data[at] | data[at + 1] << 8))
+            if stop >= 0:
+                flags, place, section = _DATA.unpack_from(data, at + 4)
+                return Located(
+                    S_PUB32, data[at + _NAME_START : stop].decode("utf-8", "replace"), section, place, 0, 0, flags
+                )
+        return parse_record(data, at)
+
+    def named(self, references: Sequence[int], name: bytes, *, types: bool = False) -> list[int]:
+        """Return the offsets of those records that may have a name (a cheap look before they are decoded).
+
+        Args:
+            references: Offsets of records, plus one, as hash tables have them.
+            name: The name.
+            types: Whether to look at typedefs and constants too, which have their names elsewhere.
+
+        Raises:
+            FormatError: Blocks of the stream lie outside the file.
+        """
+        terminated = name + b"\0"
+        data = self._whole
+        if data is None:
+            offsets = [reference - 1 for reference in references if 0 < reference <= self.size - 3]
+            return [offset for offset in offsets if self._may_be(*self.at(offset), terminated, types=types)]
+        # Looking for the end of the name first is the fastest way to tell most others apart.
+        at_name, at_end = _NAME_START - 1, _NAME_START - 1 + len(name)
+        last = name[-1] if name else 0
+        try:
+            ending = [
+                reference
+                for reference in references
+                if not data[reference + at_end] and data[reference + at_end - 1] == last
+            ]
+        except IndexError:  # the last record of the stream, or a broken table
+            ending = list(references)
+        found = [reference - 1 for reference in ending if data.startswith(terminated, reference + at_name)]
+        if types:
+            found += [
+                reference - 1
+                for reference in references
+                if data[reference + 1 : reference + 3] in _NAMED_ELSEWHERE
+                and self._may_be(data, reference - 1, terminated, types=True)
+            ]
+        return found
+
+    def _may_be(self, data: bytes, at: int, terminated: bytes, *, types: bool) -> bool:
+        if types and data[at + 2 : at + 4] in _NAMED_ELSEWHERE:
+            return data.find(terminated, at + _EARLIEST_NAME, at + _LATEST_NAME + len(terminated)) >= 0
+        return data.startswith(terminated, at + _NAME_START)
+
+
+_NAME_START = 14
+"""Publics, variables and references to procedures have their names at the same place,"""
+_NAMED_ELSEWHERE = frozenset(kind.to_bytes(2, "little") for kind in (S_UDT, S_CONSTANT))
+"""and types and constants have theirs behind a number of varying size,"""
+_EARLIEST_NAME, _LATEST_NAME = 8, 26
+_PUBLIC = S_PUB32.to_bytes(2, "little")
+_PROCEDURE_NAME = 39
+_USUAL_SIZE = 160
+_READS_BEFORE_READING_ALL = 256
 
 
 def parse_record(data: bytes, at: int) -> SymbolRecord | None:
@@ -151,47 +253,8 @@ def _decode(kind: int, body: bytes) -> SymbolRecord | None:
     return None
 
 
-_NAME_KINDS: dict[int, NameKind] = {S_PUB32: "public", S_PROCREF: "procedure", S_LPROCREF: "procedure"}
-_NAME_KINDS.update(dict.fromkeys(DATA, "data"))
-_NAME_START = 14
-"""The records above all have their name at the same place."""
-
-
-def scan_names(data: bytes) -> Iterator[tuple[bytes, NameKind, int]]:
-    """Yield ``(name, kind, offset)`` of every record of a symbol record stream that has an address.
-
-    Stops without complaint at the first broken record length: what was before it is still good.
-    """
-    unpack, size, kinds, find = _HEAD.unpack_from, len(data), _NAME_KINDS, data.find
-    at = 0
-    while at + 4 <= size:
-        length, kind = unpack(data, at)
-        end = at + 2 + length
-        if length < 2 or end > size:
-            return
-        known = kinds.get(kind)
-        if known is not None:
-            stop = find(b"\0", at + _NAME_START, end)
-            if stop > 0:
-                yield data[at + _NAME_START : stop], known, at
-        at = end
-
-
-def scan_kind(data: bytes, wanted: int) -> Iterator[int]:
-    """Yield the offsets of the records of one kind in a symbol record stream."""
-    unpack, size = _HEAD.unpack_from, len(data)
-    at = 0
-    while at + 4 <= size:
-        length, kind = unpack(data, at)
-        if kind == wanted:
-            yield at
-        at += 2 + length
-        if length < 2:
-            return
-
-
 def scan_module(data: bytes, end: int) -> Iterator[Located]:
-    """Yield the procedures, thunks and variables at the outermost level of a module's records.
+    """Yield the procedures and thunks at the outermost level of a module's records.
 
     Procedures name the record that ends their scope, so that their insides are skipped without being looked at.
 
@@ -206,11 +269,17 @@ def scan_module(data: bytes, end: int) -> Iterator[Located]:
         following = at + 2 + length
         if length < 2 or following > end:
             return
-        if kind in _SCOPES and length >= 10:
+        if kind in SCOPES and length >= 10:
             scope_end: int = _U32.unpack_from(data, at + 8)[0]
             if following <= scope_end <= end:
                 following = scope_end
-        if kind in PROCEDURES or kind == S_THUNK32 or kind in DATA:
+        if kind in PROCEDURES:
+            stop = data.find(b"\0", at + _PROCEDURE_NAME, following)
+            if length > _PROCEDURE_NAME and stop >= 0:
+                head = _PROCEDURE.unpack_from(data, at + 4)
+                name = data[at + _PROCEDURE_NAME : stop].decode("utf-8", "replace")
+                yield Located(kind, name, head[8], head[7], head[3], head[6])
+        elif kind == S_THUNK32:
             try:
                 symbol = parse_record(data, at)
             except FormatError:

@@ -16,13 +16,15 @@ from typing import TYPE_CHECKING
 
 from kdive.errors import FormatError
 from kdive.formats.buffer import Buffer
+from kdive.formats.pdb.fieldlist import Continuation, parse_field_list
 from kdive.formats.pdb.gsi import hash_v1
-from kdive.formats.pdb.leaves import LF_FIELDLIST, UDT_LEAVES, Continuation, Udt, parse_field_list, parse_leaf
+from kdive.formats.pdb.leaves import LF_FIELDLIST, UDT_LEAVES, Udt, parse_leaf
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from kdive.formats.pdb.leaves import Leaf, ListEntry
+    from kdive.formats.pdb.fieldlist import ListEntry
+    from kdive.formats.pdb.leaves import Leaf
     from kdive.formats.pdb.msf import MsfFile
 
 _HEADER = struct.Struct("<IIIIIHHIIiIiIiI")
@@ -32,6 +34,7 @@ _MAX_FIELDS = 1 << 18
 _MAX_NAME_HITS = 1024
 _MAX_CANDIDATES = 128
 """A bucket of a sound file holds a handful; without a bound a hostile one makes every reference a long search."""
+_LOOKUPS_BEFORE_READING_ALL = 64
 FIRST_INDEX = 0x1000
 
 
@@ -51,8 +54,8 @@ class TypeStream:
     """
 
     def __init__(self, msf: MsfFile, stream: int = 2) -> None:
-        whole = msf.stream(stream)
-        buffer = Buffer(whole, "type stream")
+        self._view = view = msf.view(stream)
+        buffer = Buffer(view.read(0, min(_HEADER.size, view.size)), "type stream")
         (
             _,
             header_size,
@@ -73,11 +76,14 @@ class TypeStream:
         if header_size < _HEADER.size or self.first < FIRST_INDEX or self.end < self.first:
             raise FormatError("the header of the type stream is broken", offset=0)
         self._msf = msf
-        self._data = buffer.bytes(header_size, record_bytes)
+        if record_bytes < 0 or header_size + record_bytes > view.size:
+            raise FormatError(f"the type stream claims {record_bytes:#x} bytes of records", offset=16)
+        self._start, self._size = header_size, record_bytes
         # No record is shorter than four bytes: a bound on what the indexes may claim.
         if (self.end - self.first) * 4 > record_bytes:
             raise FormatError(f"the type stream claims {self.end - self.first} records in {record_bytes:#x} bytes")
-        self._chunk_offsets: dict[int, list[int]] = {}
+        self._chunks: dict[int, tuple[bytes, list[int]]] = {}
+        self._lookups = 0
 
     @cached_property
     def _hash_data(self) -> Buffer:
@@ -97,38 +103,31 @@ class TypeStream:
             and indexes[0] == self.first
             and offsets[0] == 0
             and indexes[-1] < self.end
-            and offsets[-1] < len(self._data)
+            and offsets[-1] < self._size
             and all(a < b for a, b in pairwise(indexes))
             and all(a < b for a, b in pairwise(offsets))
         )
         return (indexes, offsets) if sound else ([self.first], [0])
 
-    def _chunk(self, number: int) -> list[int]:
-        """The byte offsets of the records from one anchor to the next."""
-        cached = self._chunk_offsets.get(number)
-        if cached is not None:
-            return cached
+    def _chunk(self, number: int) -> tuple[bytes, list[int]]:
+        """The bytes of the records from one anchor to the next, and where in them each record starts."""
+        cached = self._chunks.get(number)
+        if cached is None:
+            cached = self._chunks[number] = self._read_chunk(number)
+        return cached
+
+    def _read_chunk(self, number: int) -> tuple[bytes, list[int]]:
         indexes, offsets = self._anchors
         last = number + 1 == len(indexes)
         count = (self.end if last else indexes[number + 1]) - indexes[number]
-        at, data, size = offsets[number], self._data, len(self._data)
+        start = offsets[number]
+        data = self._view.read(self._start + start, (self._size if last else offsets[number + 1]) - start)
+        at, size = 0, len(data)
         found: list[int] = []
         while len(found) < count and at + 4 <= size:
             found.append(at)
             at += 2 + (data[at] | data[at + 1] << 8)
-        self._chunk_offsets[number] = found
-        return found
-
-    def _offset(self, index: int) -> int:
-        if not self.first <= index < self.end:
-            raise FormatError(f"there is no type record {index:#x}")
-        indexes, _ = self._anchors
-        number = bisect_right(indexes, index) - 1
-        chunk = self._chunk(number)
-        position = index - indexes[number]
-        if position >= len(chunk):
-            raise FormatError(f"type record {index:#x} lies outside the type stream")
-        return chunk[position]
+        return data, found
 
     def _index_at(self, offset: int) -> int | None:
         """The type index of the record that spans a byte offset."""
@@ -136,7 +135,7 @@ class TypeStream:
         number = bisect_right(offsets, offset) - 1
         if number < 0:
             return None
-        position = bisect_right(self._chunk(number), offset) - 1
+        position = bisect_right(self._chunk(number)[1], offset - offsets[number]) - 1
         return indexes[number] + position if position >= 0 else None
 
     def record(self, index: int) -> tuple[int, bytes]:
@@ -145,11 +144,21 @@ class TypeStream:
         Raises:
             FormatError: There is no such record, or it is cut short.
         """
-        at = self._offset(index)
-        length, leaf = _HEAD.unpack_from(self._data, at)
-        if length < 2 or at + 2 + length > len(self._data):
+        if not self.first <= index < self.end:
+            raise FormatError(f"there is no type record {index:#x}")
+        indexes, _ = self._anchors
+        number = bisect_right(indexes, index) - 1
+        data, starts = self._chunk(number)
+        position = index - indexes[number]
+        if position >= len(starts):
+            raise FormatError(f"type record {index:#x} lies outside the type stream")
+        return self._record_in(data, starts[position], index)
+
+    def _record_in(self, data: bytes, at: int, index: int) -> tuple[int, bytes]:
+        length, leaf = _HEAD.unpack_from(data, at)
+        if length < 2 or at + 2 + length > len(data):
             raise FormatError(f"type record {index:#x} is cut short", offset=at)
-        return leaf, self._data[at + 4 : at + 2 + length]
+        return leaf, data[at + 4 : at + 2 + length]
 
     def leaf(self, index: int) -> Leaf:
         """Return a decoded type record.
@@ -183,19 +192,42 @@ class TypeStream:
         return entries
 
     @cached_property
-    def _buckets(self) -> dict[int, list[int]] | None:
-        """Record indexes by hash bucket; None if the file has no usable table."""
+    def _hash_values(self) -> bytes | None:
+        """One hash bucket number per record; None if the file has no usable table."""
         data, count = self._hash_data, self.end - self.first
         size = self._key_size
         if size not in (2, 4) or not self._bucket_count or self._values_at < 0:
             return None
         if self._values_size < count * size or self._values_at + count * size > len(data) or not count:
             return None
-        values = data.slice(self._values_at, count * size).cast("I" if size == 4 else "H").tolist()
+        return data.bytes(self._values_at, count * size)
+
+    @cached_property
+    def _buckets(self) -> dict[int, list[int]]:
+        """Record indexes by hash bucket."""
+        values = memoryview(self._hash_values or b"").cast("I" if self._key_size == 4 else "H")
         buckets: dict[int, list[int]] = {}
-        for index, value in enumerate(values, self.first):
+        for index, value in enumerate(values.tolist(), self.first):
             buckets.setdefault(value, []).append(index)
         return buckets
+
+    def _in_bucket(self, bucket: int) -> list[int]:
+        """The records of a hash bucket: the first lookups search the table, after many it is turned round."""
+        self._lookups += 1
+        values, size = self._hash_values, self._key_size
+        if values is None:
+            return []
+        if self._lookups > _LOOKUPS_BEFORE_READING_ALL:
+            return self._buckets.get(bucket, [])
+        needle = bucket.to_bytes(size, "little")
+        found: list[int] = []
+        at = values.find(needle)
+        while at >= 0:
+            if at % size == 0:
+                found.append(self.first + at // size)
+                at += size - 1
+            at = values.find(needle, at + 1)
+        return found
 
     def _udt(self, index: int) -> Udt | None:
         try:
@@ -235,11 +267,10 @@ class TypeStream:
 
     def _by_hash(self, name: str) -> list[int]:
         """Candidates for a name, the latest first."""
-        buckets = self._buckets
-        if buckets is None:
+        if self._hash_values is None:
             index = self._by_name.get(name)
             return [] if index is None else [index]
-        found = buckets.get(hash_v1(name.encode("utf-8", "replace")) % self._bucket_count, [])
+        found = self._in_bucket(hash_v1(name.encode("utf-8", "replace")) % self._bucket_count)
         return found[: -_MAX_CANDIDATES - 1 : -1]
 
     @cached_property
@@ -256,14 +287,15 @@ class TypeStream:
 
     def _by_bytes(self, name: str) -> Iterator[int]:
         needle = name.encode("utf-8", "replace") + b"\0"
-        at = self._data.find(needle)
+        data = self._view.read(self._start, self._size)
+        at = data.find(needle)
         for _ in range(_MAX_NAME_HITS):
             if at < 0:
                 return
             index = self._index_at(at)
             if index is not None:
                 yield index
-            at = self._data.find(needle, at + 1)
+            at = data.find(needle, at + 1)
 
     def definition(self, index: int, udt: Udt) -> int:
         """Return the index of the definition that a forward reference stands for, or ``index`` if there is none."""
@@ -288,8 +320,14 @@ class TypeStream:
     def udts(self) -> Iterator[tuple[int, Udt]]:
         """Yield every structure, class, union and enumeration that is defined (not only announced)."""
         for number, first in enumerate(self._anchors[0]):
-            for index, at in enumerate(self._chunk(number), first):
-                if (self._data[at + 2] | self._data[at + 3] << 8) in UDT_LEAVES:
-                    udt = self._udt(index)
-                    if udt is not None and not udt.forward:
-                        yield index, udt
+            # Not kept: a search for types would leave the whole stream in memory.
+            data, starts = self._chunks.get(number) or self._read_chunk(number)
+            for index, at in enumerate(starts, first):
+                if (data[at + 2] | data[at + 3] << 8) not in UDT_LEAVES:
+                    continue
+                try:
+                    udt = parse_leaf(*self._record_in(data, at, index))
+                except FormatError:
+                    continue
+                if isinstance(udt, Udt) and not udt.forward:
+                    yield index, udt

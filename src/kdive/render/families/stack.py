@@ -38,8 +38,11 @@ def _frame(text: StyledText, frame: FrameInfo, style: str) -> None:
         text.add(f"{'':10}")
     if "n" in style or "f" in style or "v" in style:
         text.add(f"{frame.index:02x} ")
-    text.add(format_address(frame.child_sp), Style.ADDRESS).add(" ")
-    text.add(_address_or_blank(frame.return_address), Style.ADDRESS)
+    if frame.how == "inline":
+        text.add("(Inline Function) --------`--------", Style.NOTE)
+    else:
+        text.add(format_address(frame.child_sp), Style.ADDRESS).add(" ")
+        text.add(_address_or_blank(frame.return_address), Style.ADDRESS)
     if "b" in style or "v" in style:
         text.add(" : ")
         for argument in frame.arguments:
@@ -49,7 +52,7 @@ def _frame(text: StyledText, frame: FrameInfo, style: str) -> None:
     if frame.source and "L" not in style:
         text.add(f" [{frame.source}]", Style.NOTE)
     how = "chain" if frame.chained else frame.how
-    if how != "unwind":
+    if how not in ("unwind", "inline"):
         note = how if not frame.note or frame.note == how else f"{how}: {frame.note}"
         text.add(f"  [{note if 'v' in style else how}]", Style.NOTE)
     elif frame.note and "v" in style:

@@ -1,0 +1,30 @@
+/* What the image's builder (lab/image.py) and the guest agree on. */
+#pragma once
+#define BOOT_PARAMETERS_PAGE 0x101000
+#define BOOT_PAGE_TABLES 0x110000
+#define BOOT_ENTRY 0
+#define BOOT_STACK 8
+#define BOOT_SELF 16
+#ifndef __ASSEMBLER__
+#include "base.h"
+
+#define PHYSICAL_WINDOW 0xFFFF800000000000ULL /* all physical memory, read and write */
+#define SHARED_DATA 0xFFFFF78000000000ULL
+#define MAX_BOOT_MODULES 8
+
+typedef struct _BOOT_MODULE {
+    ULONG64 Base;
+    ULONG Size;
+    ULONG EntryPoint; /* RVA */
+    CHAR Name[48];
+} BOOT_MODULE;
+
+typedef struct _BOOT_PARAMETERS {
+    ULONG64 Entry, Stack, Self;
+    ULONG64 KernelBase;
+    ULONG KernelSize, KernelEntryPoint;
+    ULONG64 MemorySize;
+    ULONG ModuleCount, Seed;
+    BOOT_MODULE Modules[MAX_BOOT_MODULES]; /* drivers, not loaded yet */
+} BOOT_PARAMETERS;
+#endif

@@ -1,0 +1,36 @@
+/* The parts of the debugger's target side. */
+#pragma once
+#include "kernel.h"
+
+#define PACKET_STATE_MANIPULATE 2
+#define PACKET_DEBUG_IO 3
+#define PACKET_ACKNOWLEDGE 4
+#define PACKET_RESEND 5
+#define PACKET_RESET 6
+#define PACKET_STATE_CHANGE64 7
+
+#define BREAK_IN 0x62
+#define MAX_PAYLOAD 4000
+#define MANIPULATE_SIZE 56
+
+typedef enum _KD_RECEIVED { KdTimeout, KdData, KdAcknowledged, KdResend, KdReset, KdBreakIn } KD_RECEIVED;
+
+/* The last data packet that arrived. */
+extern UCHAR KdpPayload[MAX_PAYLOAD + 64];
+extern USHORT KdpPayloadSize, KdpPayloadType;
+
+KD_RECEIVED KdpReceive(ULONG spins);
+int KdpSend(USHORT type, const VOID *head, ULONG head_size, const VOID *data, ULONG data_size, ULONG tries);
+
+/* Answers requests until the debugger sends the processor on; 0 if there is no debugger. */
+int KdpConverse(TRAP *trap, const VOID *state, ULONG size, const VOID *data, ULONG data_size);
+
+void KdpContextFromTrap(const TRAP *trap, CONTEXT *context);
+void KdpContextToTrap(const CONTEXT *context, TRAP *trap);
+void KdpSpecialRegisters(KSPECIAL_REGISTERS *special);
+
+ULONG KdpWriteBreakpoint(ULONG64 address);
+int KdpRestoreBreakpoint(ULONG handle);
+void KdpRemoveNear(ULONG64 address);
+void KdpClearBreakpoints(void);
+extern ULONG64 KdpDebugControl;

@@ -1,0 +1,130 @@
+/* Commands on COM2, a line each; every answer ends with a line "ok" or "error …". */
+#include "kernel.h"
+
+#define MAX_LINE 128
+
+static CHAR Line[MAX_LINE];
+static ULONG Length;
+
+void MailboxPrint(const CHAR *format, ...)
+{
+    CHAR text[256];
+    __builtin_va_list arguments;
+    __builtin_va_start(arguments, format);
+    SerialWrite(COM2, text, FormatText(text, sizeof text, format, arguments));
+    __builtin_va_end(arguments);
+}
+
+/* Cuts the next word off a text. */
+static CHAR *Word(CHAR **rest)
+{
+    CHAR *start = *rest, *end;
+    while (*start == ' ')
+        start++;
+    for (end = start; *end && *end != ' '; end++)
+        ;
+    *rest = *end ? end + 1 : end;
+    *end = 0;
+    return start;
+}
+
+static ULONG64 Hex(const CHAR *text)
+{
+    ULONG64 value = 0;
+    for (; *text; text++)
+        value = value << 4 | (ULONG)(*text <= '9' ? *text - '0' : (*text | 0x20) - 'a' + 10);
+    return value;
+}
+
+static void ListModules(void)
+{
+    for (LIST_ENTRY *link = PsLoadedModuleList.Flink; link != &PsLoadedModuleList; link = link->Flink) {
+        PKLDR_DATA_TABLE_ENTRY entry = CONTAINING_RECORD(link, KLDR_DATA_TABLE_ENTRY, InLoadOrderLinks);
+        CHAR name[40];
+        ULONG length = entry->BaseDllName.Length / 2;
+        for (ULONG at = 0; at < length; at++)
+            name[at] = (CHAR)entry->BaseDllName.Buffer[at];
+        name[length] = 0;
+        MailboxPrint("%s %p %x\n", name, (ULONG64)entry->DllBase, (ULONG64)entry->SizeOfImage);
+    }
+}
+
+static void ListProcesses(void)
+{
+    for (LIST_ENTRY *link = PsActiveProcessHead.Flink; link != &PsActiveProcessHead; link = link->Flink) {
+        PEPROCESS process = CONTAINING_RECORD(link, EPROCESS, ActiveProcessLinks);
+        MailboxPrint("%s %x %p %d\n", (const CHAR *)process->ImageFileName, (ULONG64)process->UniqueProcessId,
+                     (ULONG64)process, process->ActiveThreads);
+    }
+}
+
+static __attribute__((noinline)) ULONG64 Touch(volatile ULONG64 *place) { return *place; }
+
+static volatile ULONG Nothing, Quotient;
+
+static __attribute__((noinline)) ULONG Divide(ULONG by) { return 1000 / by; }
+
+static int Fault(const CHAR *kind)
+{
+    if (TextEqual(kind, "page"))
+        return (int)Touch((volatile ULONG64 *)0xFFFFDEAD00001000ULL);
+    if (TextEqual(kind, "divide"))
+        Quotient = Divide(Nothing);
+    if (TextEqual(kind, "illegal"))
+        __asm__ volatile("ud2");
+    if (TextEqual(kind, "int3"))
+        __asm__ volatile("int3");
+    return 1;
+}
+
+/* Carries out a command; returns whether there is one of that name. */
+static int Command(const CHAR *name, CHAR *rest)
+{
+    if (TextEqual(name, "modules"))
+        ListModules();
+    else if (TextEqual(name, "processes"))
+        ListProcesses();
+    else if (TextEqual(name, "load"))
+        MailboxPrint("%d\n", (ULONG)LdrLoadDriver(Word(&rest)));
+    else if (TextEqual(name, "unload"))
+        MailboxPrint("%d\n", (ULONG)LdrUnloadDriver(Word(&rest)));
+    else if (TextEqual(name, "print"))
+        DbgPrint("%s\n", rest);
+    else if (TextEqual(name, "prompt")) {
+        CHAR answer[32];
+        ULONG length = DbgPrompt("Break, or Ignore (bi)? ", answer, sizeof answer - 1);
+        answer[length] = 0;
+        MailboxPrint("%s\n", answer);
+    } else if (TextEqual(name, "fault"))
+        Fault(Word(&rest));
+    else if (TextEqual(name, "bugcheck")) {
+        ULONG64 parameters[5];
+        for (ULONG at = 0; at < 5; at++)
+            parameters[at] = Hex(Word(&rest));
+        MailboxPrint("ok\n");
+        KeBugCheckEx((ULONG)parameters[0], parameters[1], parameters[2], parameters[3], parameters[4]);
+    } else if (TextEqual(name, "ticks"))
+        MailboxPrint("%x\n", KeTickCount);
+    else if (TextEqual(name, "create"))
+        MailboxPrint("%p\n", (ULONG64)PsCreateProcess(Word(&rest), 0x1000 + (KeTickCount << 2), 4));
+    else
+        return 0;
+    return 1;
+}
+
+void MailboxPoll(void)
+{
+    int byte;
+    while ((byte = SerialTryRead(COM2)) >= 0) {
+        if (byte != '\n') {
+            if (Length < MAX_LINE - 1 && byte != '\r')
+                Line[Length++] = (CHAR)byte;
+            continue;
+        }
+        CHAR *rest = Line, *name;
+        Line[Length] = 0;
+        Length = 0;
+        name = Word(&rest);
+        MailboxPrint(Command(name, rest) ? "ok\n" : "error: no command %s\n", name);
+    }
+}

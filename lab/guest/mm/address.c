@@ -1,0 +1,66 @@
+/* Which addresses may be touched: the page tables say. */
+#include "kernel.h"
+
+#define PRESENT 1
+#define LARGE 0x80
+#define FRAME 0x000FFFFFFFFFF000ULL
+
+static ULONG64 *Table(ULONG64 physical) { return (ULONG64 *)(PHYSICAL_WINDOW + physical); }
+
+int MmIsAddressValid(ULONG64 address)
+{
+    ULONG64 table = read_cr3() & FRAME, top = address >> 47;
+    if (top != 0 && top != 0x1FFFF)
+        return 0;
+    for (int shift = 39; shift >= 12; shift -= 9) {
+        ULONG64 entry;
+        if (table >= KiBootParameters->MemorySize)
+            return 0;
+        entry = Table(table)[address >> shift & 511];
+        if (!(entry & PRESENT))
+            return 0;
+        if (shift == 12 || (shift < 39 && entry & LARGE))
+            return 1;
+        table = entry & FRAME;
+    }
+    return 0;
+}
+
+/* Copies as much as is there and returns how much that was. Writes go through write protection, as a debugger's must. */
+ULONG MmCopy(UCHAR *buffer, ULONG64 address, ULONG size, int write)
+{
+    ULONG done = 0;
+    ULONG64 cr0 = read_cr0();
+    if (write)
+        __asm__ volatile("mov %0, %%cr0" ::"r"(cr0 & ~0x10000ULL));
+    while (done < size) {
+        ULONG64 here = address + done;
+        ULONG part = 0x1000 - (here & 0xFFF);
+        if (part > size - done)
+            part = size - done;
+        if (!MmIsAddressValid(here))
+            break;
+        if (write)
+            memcpy((PVOID)here, buffer + done, part);
+        else
+            memcpy(buffer + done, (PVOID)here, part);
+        done += part;
+    }
+    if (write)
+        __asm__ volatile("mov %0, %%cr0" ::"r"(cr0));
+    return done;
+}
+
+ULONG MmCopyPhysical(UCHAR *buffer, ULONG64 address, ULONG size, int write)
+{
+    ULONG64 end = KiBootParameters->MemorySize;
+    if (address >= end)
+        return 0;
+    if (size > end - address)
+        size = (ULONG)(end - address);
+    if (write)
+        memcpy((PVOID)(PHYSICAL_WINDOW + address), buffer, size);
+    else
+        memcpy(buffer, (PVOID)(PHYSICAL_WINDOW + address), size);
+    return size;
+}

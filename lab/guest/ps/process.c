@@ -1,0 +1,112 @@
+/* Processes, threads, and a scheduler that takes turns. */
+#include "kernel.h"
+
+#define MAX_PROCESSES 16
+#define MAX_THREADS 32
+#define STACK_SIZE 0x4000
+enum { Initialized, Ready, Running, Standby, Terminated, Waiting };
+
+LIST_ENTRY PsActiveProcessHead;
+PEPROCESS PsInitialSystemProcess;
+static EPROCESS Processes[MAX_PROCESSES];
+static ETHREAD Threads[MAX_THREADS];
+static UCHAR Stacks[MAX_THREADS][STACK_SIZE] __attribute__((aligned(4096)));
+static ULONG ProcessCount, ThreadCount;
+
+extern void KiSwapContext(PVOID *old, PVOID next);
+extern void KiThreadStartup(void);
+
+static void InsertTail(LIST_ENTRY *head, LIST_ENTRY *entry)
+{
+    entry->Flink = head;
+    entry->Blink = head->Blink;
+    head->Blink->Flink = entry;
+    head->Blink = entry;
+}
+
+PEPROCESS PsCreateProcess(const CHAR *name, ULONG64 id, ULONG64 parent)
+{
+    PEPROCESS process = &Processes[ProcessCount++];
+    process->Pcb.Header.Type = 3;
+    process->Pcb.DirectoryTableBase = read_cr3();
+    process->Pcb.ThreadListHead.Flink = process->Pcb.ThreadListHead.Blink = &process->Pcb.ThreadListHead;
+    process->ThreadListHead.Flink = process->ThreadListHead.Blink = &process->ThreadListHead;
+    process->UniqueProcessId = (PVOID)id;
+    process->InheritedFromUniqueProcessId = (PVOID)parent;
+    process->ExitStatus = 259;
+    for (ULONG at = 0; at < 14 && name[at]; at++)
+        process->ImageFileName[at] = name[at];
+    InsertTail(&PsActiveProcessHead, &process->ActiveProcessLinks);
+    return process;
+}
+
+static PETHREAD NewThread(PEPROCESS process, PVOID start)
+{
+    PETHREAD thread = &Threads[ThreadCount];
+    UCHAR *stack = Stacks[ThreadCount++];
+    thread->Tcb.Header.Type = 6;
+    thread->Tcb.Process = &process->Pcb;
+    thread->Tcb.ApcState.Process = &process->Pcb;
+    thread->Tcb.StackLimit = stack;
+    thread->Tcb.StackBase = thread->Tcb.InitialStack = stack + STACK_SIZE;
+    thread->Tcb.State = Ready;
+    thread->Cid.UniqueProcess = process->UniqueProcessId;
+    thread->Cid.UniqueThread = (PVOID)(ULONG64)(8 + 4 * ThreadCount);
+    thread->StartAddress = thread->Win32StartAddress = start;
+    InsertTail(&process->Pcb.ThreadListHead, &thread->Tcb.ThreadListEntry);
+    InsertTail(&process->ThreadListHead, &thread->ThreadListEntry);
+    process->ActiveThreads++;
+    return thread;
+}
+
+PETHREAD PsCreateSystemThread(PEPROCESS process, void (*start)(PVOID), PVOID argument)
+{
+    PETHREAD thread = NewThread(process, start);
+    ULONG64 *stack = (ULONG64 *)thread->Tcb.StackBase - 8;
+    *--stack = (ULONG64)KiThreadStartup;
+    *--stack = (ULONG64)start;    /* rbx */
+    *--stack = 0;                 /* rbp */
+    *--stack = 0, *--stack = 0;   /* rsi, rdi */
+    *--stack = (ULONG64)argument; /* r12 */
+    *--stack = 0, *--stack = 0, *--stack = 0;
+    thread->Tcb.KernelStack = stack;
+    return thread;
+}
+
+/* Gives the processor to the next thread that is ready. */
+void KiYield(void)
+{
+    PKPRCB prcb = KeGetCurrentPrcb();
+    PETHREAD current = CONTAINING_RECORD(prcb->CurrentThread, ETHREAD, Tcb), next = current;
+    ULONG index = (ULONG)(current - Threads);
+    for (ULONG step = 1; step <= ThreadCount; step++) {
+        PETHREAD candidate = &Threads[(index + step) % ThreadCount];
+        if (candidate->Tcb.State == Ready) {
+            next = candidate;
+            break;
+        }
+    }
+    if (next == current)
+        return;
+    __asm__ volatile("cli");
+    current->Tcb.State = Ready;
+    next->Tcb.State = Running;
+    prcb->CurrentThread = &next->Tcb;
+    KiSwapContext(&current->Tcb.KernelStack, next->Tcb.KernelStack);
+    __asm__ volatile("sti");
+}
+
+void PsInitialize(void)
+{
+    PETHREAD idle;
+    PsActiveProcessHead.Flink = PsActiveProcessHead.Blink = &PsActiveProcessHead;
+    PsInitialSystemProcess = PsCreateProcess("System", 4, 0);
+    PsCreateProcess("smss.exe", 0x130, 4);
+    PsCreateProcess("csrss.exe", 0x25C, 0x130);
+    idle = NewThread(PsInitialSystemProcess, (PVOID)KiIdleLoop);
+    idle->Tcb.State = Running;
+    /* The boot stack is this thread's. */
+    idle->Tcb.StackBase = idle->Tcb.InitialStack = (PVOID)(KiBootParameters->Stack + 0x100);
+    idle->Tcb.StackLimit = (PVOID)(KiBootParameters->Stack - 0x7000);
+    KiInitialPcr.Prcb.CurrentThread = KiInitialPcr.Prcb.IdleThread = &idle->Tcb;
+}

@@ -1,0 +1,531 @@
+"""A live Windows system over the KD protocol."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from typing import TYPE_CHECKING
+
+from kdive.errors import MemoryAccessError, TargetError, UnsupportedError
+from kdive.record import Record
+from kdive.targets.base import Capability
+from kdive.targets.kd_connection import KdConnection, RestartedMarker
+from kdive.targets.kd_memory import KdMemory
+from kdive.targets.live import (
+    Disposition,
+    ExceptionEvent,
+    KernelHints,
+    LiveTarget,
+    LostEvent,
+    ModuleEvent,
+    PromptEvent,
+    RestartEvent,
+)
+from kdive.wire.kd import requests
+from kdive.wire.kd.states import (
+    STATUS_BREAKPOINT,
+    STATUS_SINGLE_STEP,
+    CommandString,
+    DebugPrompt,
+    ExceptionStop,
+    ImageChange,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kdive.arch.context import MachineName, RegisterContext
+    from kdive.cancel import CancelToken
+    from kdive.memory.paging import PageTables
+    from kdive.targets.live import TargetEvent
+    from kdive.targets.transport import Transport
+
+HANDSHAKE_DEADLINE = 8.0
+_ATTEMPT = 0.7
+_SYNCHRONISE_WAIT = 1.0
+_SYNCHRONISE_TRIES = 5
+_STEP_DEADLINE = 5.0
+_MACHINES: dict[int, MachineName] = {0x8664: "amd64", 0xAA64: "arm64"}
+_SPECIAL_REGISTERS = 2
+_INT3 = 0xCC
+_WINDOW = 16
+"""The target removes breakpoints of its table within so many bytes of a reported stop."""
+
+_STALE_SECONDS = 2.0
+_DR7 = 0x400
+
+
+class _Breakpoint(Record):
+    """A breakpoint that is wanted. ``handle`` is the target's, None while it is not in its table."""
+
+    address: int
+    handle: int | None = None
+
+
+class KdTarget(LiveTarget):
+    """A system reached over KD.
+
+    Args:
+        transport: The byte stream.
+        record: Called with what crosses the wire.
+
+    Attributes:
+        connection: The link.
+    """
+
+    backend = "kd"
+
+    def __init__(self, transport: Transport, record: Callable[[str, bytes], None] | None = None) -> None:
+        self.connection = KdConnection(transport, record)
+        self.description = transport.description
+        self.machine = "amd64"
+        self.processors = 1
+        self.processor = 0
+        self.halted = False
+        self.hints: KernelHints | None = None
+        self._virtual = KdMemory(self.connection)
+        self._frames = KdMemory(self.connection, physical=True)
+        self.memory = self._virtual
+        self.physical = self._frames
+        self.capabilities = frozenset(
+            (
+                Capability.MEMORY,
+                Capability.PHYSICAL_MEMORY,
+                Capability.REGISTERS,
+                Capability.MEMORY_WRITE,
+                Capability.REGISTER_WRITE,
+                Capability.LIVE,
+                Capability.EXECUTION,
+                Capability.BREAKPOINTS,
+                Capability.MSR,
+                Capability.IO_PORTS,
+            )
+        )
+        self._contexts: dict[int, bytes] = {}
+        self._special: dict[int, dict[str, int]] = {}
+        self._stop: ExceptionStop | ImageChange | None = None
+        self._prompt: DebugPrompt | None = None
+        self._breakpoints: dict[int, _Breakpoint] = {}
+        self._next = 1
+        self._asked_to_stop = 0
+        self._stale_until = 0.0
+
+    # --- attaching -------------------------------------------------------------------------------------------------
+
+    def attach(self, deadline: float = HANDSHAKE_DEADLINE, cancel: CancelToken | None = None) -> None:
+        """Stop the target and find out what it is.
+
+        Raises:
+            TargetError: Nothing that speaks KD answers; the message says what was seen on the line.
+            CancelledError: The token was cancelled.
+        """
+        end = time.monotonic() + deadline
+        reset = False
+        while not self.halted:
+            if time.monotonic() >= end:
+                raise self._nobody(deadline)
+            # A running target hears the break-in byte, a stopped one repeats its stop after a reset.
+            if reset:
+                self.connection.reset()
+            else:
+                self.connection.break_in()
+                self._asked_to_stop += 1
+            reset = not reset
+            attempt_end = min(time.monotonic() + _ATTEMPT, end)
+            while not self.halted and time.monotonic() < attempt_end:
+                self.poll(max(attempt_end - time.monotonic(), 0), cancel)
+        self._synchronise()
+        self.identify()
+        self._release_table()
+
+    def _synchronise(self) -> None:
+        """Agree on packet numbers: a target that had a debugger before takes our first request for a repeated one.
+
+        Raises:
+            TargetError: It answers neither before nor after a reset.
+        """
+        for attempt in range(_SYNCHRONISE_TRIES):
+            # What the resets of both ends look like means nothing yet.
+            self.connection.forget_events()
+            try:
+                self.connection.version(_SYNCHRONISE_WAIT)
+            except TargetError:
+                if attempt + 1 == _SYNCHRONISE_TRIES:
+                    raise
+                # It answers a reset with its own, and reports the stop again.
+                self.connection.reset()
+                self.poll(_SYNCHRONISE_WAIT)
+            else:
+                return
+
+    def _nobody(self, deadline: float) -> TargetError:
+        counters = self.connection.link.counters
+        if counters.bytes_in == 0:
+            seen, hint = (
+                "nothing came back at all",
+                "is the guest running with debugging on (bcdedit /debug on; /dbgsettings serial), and on this port?",
+            )
+        elif counters.received == 0 and counters.damaged:
+            seen, hint = (
+                f"{counters.damaged} damaged packets and no good one",
+                "check the baud rate and that nothing else writes to this port",
+            )
+        elif counters.received == 0 and counters.resets == 0:
+            seen, hint = (
+                f"{counters.bytes_in} bytes that are no KD packets",
+                "another program may use this serial port (a console, a boot loader)",
+            )
+        elif counters.received == 0:
+            seen, hint = "resets, and no state change", "another debugger may hold the target"
+        else:
+            seen, hint = f"{counters.received} packets, and no stop", "the guest may be too busy to stop; try again"
+        return TargetError(f"no KD target stopped within {deadline:g} s: {seen}", where=self.description, hint=hint)
+
+    def identify(self) -> None:
+        """Ask the halted target who it is.
+
+        Raises:
+            TargetError: It does not answer.
+            UnsupportedError: Its architecture is not supported.
+        """
+        version = self.connection.version()
+        machine = _MACHINES.get(version.machine)
+        if machine is None:
+            raise UnsupportedError(
+                f"targets of machine type {version.machine:#x} are not supported (AMD64 and ARM64 are)",
+                where=self.description,
+            )
+        if machine == "arm64":
+            raise UnsupportedError("ARM64 targets over KD are not in this release", where=self.description)
+        self.machine = machine
+        self.connection.machine = machine
+        block = 0
+        with contextlib.suppress(MemoryAccessError):
+            block = self.memory.u64(version.debugger_data) if version.debugger_data else 0
+        self.hints = KernelHints(version.kernel_base, version.build, version.module_list, block)
+
+    def _release_table(self) -> None:
+        """Free the target's breakpoint table: an earlier debugger may have left entries."""
+        for handle in range(1, requests.BREAKPOINT_TABLE_SIZE + 1):
+            self.connection.ask(requests.restore_breakpoint(handle))
+
+    # --- events ----------------------------------------------------------------------------------------------------
+
+    def poll(self, seconds: float, cancel: CancelToken | None = None) -> TargetEvent | None:
+        """See :meth:`LiveTarget.poll`."""
+        end = time.monotonic() + seconds
+        while True:
+            try:
+                event = self.connection.next_event(max(end - time.monotonic(), 0), cancel)
+            except TargetError as error:
+                self.halted = False
+                return LostEvent(str(error))
+            match event:
+                case None:
+                    return None
+                case RestartedMarker():
+                    self._forget()
+                    self._breakpoints.clear()
+                    self.halted = False
+                    self.hints = None
+                    return RestartEvent()
+                case CommandString():
+                    self.connection.tell(requests.resume(requests.DBG_CONTINUE, trace=False))
+                case DebugPrompt():
+                    self._prompt = event
+                    return PromptEvent(event.processor, event.text, event.limit)
+                case ExceptionStop() | ImageChange():
+                    if self.halted:
+                        # The same stop, reported again after a reset.
+                        continue
+                    self._stopped(event)
+                    if isinstance(event, ImageChange):
+                        return ModuleEvent(
+                            event.processor, event.program_counter, event.path, event.base, event.size, event.unload
+                        )
+                    if self._is_stale(event):
+                        self._go(requests.DBG_CONTINUE, trace=False)
+                        continue
+                    return ExceptionEvent(
+                        event.processor,
+                        event.thread,
+                        event.program_counter,
+                        event.code,
+                        event.address,
+                        event.parameters,
+                        event.first_chance,
+                    )
+
+    def _stopped(self, event: ExceptionStop | ImageChange) -> None:
+        self._forget()
+        self.halted = True
+        self.processor = event.processor
+        self.processors = max(event.processors, 1)
+        self._stop = event
+        for wanted in self._breakpoints.values():
+            if wanted.handle is not None and 0 <= wanted.address - event.program_counter < _WINDOW:
+                wanted.handle = None
+
+    def _is_stale(self, event: ExceptionStop) -> bool:
+        """Whether this stop comes of a break-in byte that was left over: nobody has asked for it any more."""
+        if event.code != STATUS_BREAKPOINT:
+            return False
+        if self._asked_to_stop > 0:
+            self._asked_to_stop -= 1
+            return False
+        if time.monotonic() >= self._stale_until:
+            return False
+        at_int3 = self._byte(event.program_counter) == _INT3
+        return at_int3 and not any(wanted.address == event.program_counter for wanted in self._breakpoints.values())
+
+    def _forget(self) -> None:
+        self._contexts.clear()
+        self._special.clear()
+        self._stop = None
+        self._prompt = None
+        self._virtual.forget()
+        self._frames.forget()
+
+    def _byte(self, address: int) -> int | None:
+        data = self.memory.read_prefix(address, 1)
+        return data[0] if data else None
+
+    def take_output(self) -> list[str]:
+        """See :meth:`LiveTarget.take_output`."""
+        found = list(self.connection.output)
+        self.connection.output.clear()
+        return found
+
+    # --- going on --------------------------------------------------------------------------------------------------
+
+    def interrupt(self) -> None:
+        """See :meth:`LiveTarget.interrupt`."""
+        if not self.halted:
+            self._asked_to_stop = 1
+            self.connection.break_in()
+
+    def resume(self, disposition: Disposition = Disposition.HANDLED, *, step: bool = False) -> None:
+        """See :meth:`LiveTarget.resume`."""
+        if not self.halted:
+            raise TargetError("the target is running already")
+        stop = self._stop
+        status = requests.DBG_CONTINUE
+        if disposition is Disposition.NOT_HANDLED:
+            status = requests.DBG_EXCEPTION_NOT_HANDLED
+        elif isinstance(stop, ExceptionStop) and stop.code == STATUS_BREAKPOINT:
+            self._pass_hard_coded_break(stop)
+        here = self.registers(self.processor).ip
+        blocking = [wanted for wanted in self._breakpoints.values() if wanted.address == here]
+        if blocking and not step:
+            # The instruction under a breakpoint is run alone first, else it would be hit again at once.
+            self._put_breakpoints(except_at=here)
+            self._go(status, trace=True)
+            event = self._await_step()
+            if event is not None:
+                return
+            status = requests.DBG_CONTINUE
+        self._put_breakpoints(except_at=here if step else None)
+        self._stale_until = time.monotonic() + _STALE_SECONDS
+        self._go(status, trace=step)
+
+    def _pass_hard_coded_break(self, stop: ExceptionStop) -> None:
+        """Move past an ``int3`` in the code itself: the target would stop at it for ever."""
+        context = self.registers(stop.processor)
+        if context.ip == stop.program_counter and self._byte(context.ip) == _INT3:
+            self.write_registers(stop.processor, {"rip": context.ip + 1})
+
+    def _await_step(self) -> ExceptionStop | ImageChange | None:
+        """Wait for the end of a single step; anything else that happens is left for :meth:`poll`."""
+        end = time.monotonic() + _STEP_DEADLINE
+        while time.monotonic() < end:
+            event = self.connection.next_event(0.1)
+            if isinstance(event, ExceptionStop) and event.code == STATUS_SINGLE_STEP:
+                self._stopped(event)
+                return None
+            if isinstance(event, ExceptionStop | ImageChange):
+                self.connection.put_back(event)
+                return event
+            if event is not None:
+                self.connection.put_back(event)
+                break
+        raise TargetError("the target did not finish the step over a breakpoint", where=self.description)
+
+    def _go(self, status: int, *, trace: bool) -> None:
+        self.connection.tell(requests.resume(status, trace=trace, dr7=_DR7))
+        self.halted = False
+        self._forget()
+
+    # --- registers -------------------------------------------------------------------------------------------------
+
+    def _raw_context(self, processor: int) -> bytes:
+        if processor not in self._contexts:
+            from kdive.arch.amd64.context import CONTEXT_ALL, CONTEXT_SIZE
+
+            if not 0 <= processor < self.processors:
+                raise TargetError(f"no processor {processor}: the target has {self.processors}")
+            if self.connection.transfer_size >= CONTEXT_SIZE:
+                data = self.connection.require(requests.get_context(CONTEXT_ALL, processor), "read registers").data
+            else:
+                data = self._context_in_parts(processor, CONTEXT_SIZE)
+            if len(data) < CONTEXT_SIZE:
+                raise TargetError(f"the target sent {len(data)} bytes of registers")
+            self._contexts[processor] = data[:CONTEXT_SIZE]
+        return self._contexts[processor]
+
+    def _context_in_parts(self, processor: int, size: int) -> bytes:
+        """Read a context piece by piece, over a line that spoils long packets."""
+        data = b""
+        while len(data) < size:
+            wanted = min(self.connection.transfer_size, size - len(data))
+            part = requests.get_context_part(len(data), wanted, processor)
+            piece = self.connection.require(part, "read registers").data[:wanted]
+            if not piece:
+                break
+            data += piece
+        return data
+
+    def special_registers(self, processor: int) -> dict[str, int]:
+        """Read a processor's control and debug registers.
+
+        Raises:
+            TargetError: They cannot be read.
+        """
+        if processor not in self._special:
+            from kdive.arch.amd64.context import SPECIAL_REGISTERS_SIZE, decode_special_registers
+
+            reply = self.connection.require(
+                requests.read_control_space(_SPECIAL_REGISTERS, SPECIAL_REGISTERS_SIZE, processor),
+                "read control registers",
+            )
+            # Targets have been seen to send more than was asked for; the tail is stale memory.
+            self._special[processor] = decode_special_registers(reply.data[:SPECIAL_REGISTERS_SIZE])
+        return self._special[processor]
+
+    def registers(self, processor: int) -> RegisterContext:
+        """See :meth:`LiveTarget.registers`."""
+        from kdive.arch.amd64.context import decode_context
+
+        context = decode_context(self._raw_context(processor))
+        # The debug registers of the context may be junk; the special ones are right.
+        special = self.special_registers(processor)
+        context.values.update(special)
+        return context
+
+    def write_registers(self, processor: int, values: dict[str, int]) -> None:
+        """See :meth:`LiveTarget.write_registers`."""
+        from kdive.arch.amd64.context import CONTEXT_WITHOUT_DEBUG, update_context
+
+        changed = update_context(self._raw_context(processor), values)
+        self.connection.require(requests.set_context(CONTEXT_WITHOUT_DEBUG, changed, processor), "set registers")
+        self._contexts.pop(processor, None)
+
+    def crash_context(self) -> RegisterContext | None:
+        """The registers of the processor that stopped."""
+        return self.registers(self.processor) if self.halted else None
+
+    def page_tables(self, root: int) -> PageTables:
+        """See :meth:`LiveTarget.page_tables`."""
+        from kdive.arch.amd64.paging import Amd64PageTables
+
+        five = bool(self.special_registers(self.processor).get("cr4", 0) >> 12 & 1)
+        return Amd64PageTables(root, 5 if five else 4)
+
+    # --- breakpoints -----------------------------------------------------------------------------------------------
+
+    def insert_breakpoint(self, address: int) -> int:
+        """See :meth:`LiveTarget.insert_breakpoint`.
+
+        It is written to the target when that goes on.
+        """
+        if len(self._breakpoints) >= requests.BREAKPOINT_TABLE_SIZE:
+            raise TargetError(f"the target's table takes {requests.BREAKPOINT_TABLE_SIZE} breakpoints")
+        known = next((key for key, wanted in self._breakpoints.items() if wanted.address == address), None)
+        if known is not None:
+            return known
+        key = self._next
+        self._next += 1
+        self._breakpoints[key] = _Breakpoint(address)
+        return key
+
+    def remove_breakpoint(self, handle: int) -> None:
+        """See :meth:`LiveTarget.remove_breakpoint`."""
+        wanted = self._breakpoints.pop(handle, None)
+        if wanted is not None and wanted.handle is not None:
+            self.connection.ask(requests.restore_breakpoint(wanted.handle))
+            self._virtual.forget()
+
+    def _put_breakpoints(self, except_at: int | None) -> None:
+        for wanted in self._breakpoints.values():
+            if wanted.address == except_at:
+                if wanted.handle is not None:
+                    self.connection.ask(requests.restore_breakpoint(wanted.handle))
+                    wanted.handle = None
+                continue
+            if wanted.handle is None:
+                reply = self.connection.require(
+                    requests.write_breakpoint(wanted.address), f"set a breakpoint at {wanted.address:#x}"
+                )
+                wanted.handle = requests.breakpoint_handle(reply)
+
+    # --- the rest --------------------------------------------------------------------------------------------------
+
+    def answer(self, text: str) -> None:
+        """See :meth:`LiveTarget.answer`."""
+        if self._prompt is None:
+            raise TargetError("the target asks nothing")
+        self.connection.answer(self._prompt, text)
+        self._prompt = None
+
+    def reboot(self) -> None:
+        """See :meth:`LiveTarget.reboot`."""
+        self.connection.tell(requests.request(requests.Api.REBOOT))
+        self.halted = False
+        self._forget()
+
+    def crash(self) -> None:
+        """See :meth:`LiveTarget.crash`."""
+        self.connection.tell(requests.request(requests.Api.CAUSE_BUGCHECK, (0xE2).to_bytes(4, "little")))
+        self.halted = False
+        self._forget()
+
+    def notices(self) -> list[str]:
+        """See :meth:`Target.notices`."""
+        return []
+
+    def close(self) -> None:
+        """Take the breakpoints out and let the target run on; a lost link leaves nothing to do."""
+        try:
+            with contextlib.suppress(TargetError):
+                if not self.halted:
+                    self._stop_for_leaving()
+                if self.halted:
+                    for handle in list(self._breakpoints):
+                        self.remove_breakpoint(handle)
+                    stop = self._stop
+                    own = not isinstance(stop, ExceptionStop) or stop.code in (STATUS_BREAKPOINT, STATUS_SINGLE_STEP)
+                    self.resume(Disposition.HANDLED if own else Disposition.NOT_HANDLED)
+        finally:
+            self.connection.close()
+
+    def _stop_for_leaving(self) -> None:
+        """Stop a running target if that is needed to take breakpoints out of it."""
+        if any(wanted.handle is not None for wanted in self._breakpoints.values()):
+            self.interrupt()
+            self.poll(_STEP_DEADLINE)
+
+
+def open_kd(transport: Transport, cancel: CancelToken | None = None) -> KdTarget:
+    """Attach to a KD target.
+
+    Raises:
+        TargetError: Nobody answers.
+        UnsupportedError: The target's architecture is not supported.
+        CancelledError: The token was cancelled.
+    """
+    target = KdTarget(transport)
+    try:
+        target.attach(cancel=cancel)
+    except BaseException:
+        target.connection.close()
+        raise
+    return target

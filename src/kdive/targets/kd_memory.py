@@ -1,0 +1,122 @@
+"""Memory over a KD link, cached as long as the target stands still."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kdive.addr import MASK64
+from kdive.errors import MemoryAccessError
+from kdive.memory.interface import Memory
+from kdive.wire.kd import requests
+
+if TYPE_CHECKING:
+    from kdive.targets.kd_connection import KdConnection
+
+LINE = 0x200
+"""Bytes of a cache line: one request fetches whole lines, so that small reads nearby cost nothing more."""
+
+_MAX_LINES = 1 << 15
+_PAGE = 0x1000
+
+
+class KdMemory(Memory):
+    """Virtual memory in the address space of the present processor, or physical memory.
+
+    Args:
+        connection: The link.
+        physical: Which of the two.
+    """
+
+    def __init__(self, connection: KdConnection, *, physical: bool = False) -> None:
+        self._connection = connection
+        self._physical = physical
+        self._lines: dict[int, bytes] = {}
+
+    def forget(self) -> None:
+        """Drop what was read: the target has run, or something was written."""
+        self._lines.clear()
+
+    def read_available(self, address: int, size: int) -> list[tuple[int, bytes]]:
+        """See :meth:`Memory.read_available`."""
+        if size <= 0:
+            return []
+        address &= MASK64
+        end = min(address + size, 1 << 64)
+        self._fetch(address & ~(LINE - 1), end)
+        runs: list[tuple[int, bytes]] = []
+        parts: list[bytes] = []
+        start = address
+        for line in range(address & ~(LINE - 1), end, LINE):
+            data = self._lines.get(line, b"")
+            piece = data[max(address - line, 0) : end - line]
+            if piece:
+                if not parts:
+                    start = max(address, line)
+                parts.append(piece)
+            if len(data) < LINE and parts:
+                runs.append((start, b"".join(parts)))
+                parts = []
+        if parts:
+            runs.append((start, b"".join(parts)))
+        return runs
+
+    def _fetch(self, start: int, end: int) -> None:
+        """Read the lines of a range that are not known, in as few requests as the transport allows."""
+        wanted = [line for line in range(start, end, LINE) if line not in self._lines]
+        if len(self._lines) + len(wanted) > _MAX_LINES:
+            self._lines.clear()
+            wanted = list(range(start, end, LINE))
+        index = 0
+        while index < len(wanted):
+            first = wanted[index]
+            length = LINE
+            while (
+                index + length // LINE < len(wanted)
+                and wanted[index + length // LINE] == first + length
+                and length < requests.MAX_TRANSFER
+                # A page that is not there ends a read: reads do not cross pages, so that what follows is not lost.
+                and (first + length) % _PAGE
+            ):
+                length += LINE
+            data = self._read(first, length)
+            for offset in range(0, length, LINE):
+                self._lines[first + offset] = data[offset : offset + LINE]
+            index += length // LINE
+
+    def _read(self, address: int, size: int) -> bytes:
+        """Read what there is at the start of a range, in pieces that the line lets through."""
+        data = bytearray()
+        while len(data) < size:
+            wanted = min(size - len(data), self._connection.transfer_size)
+            place = address + len(data)
+            reply = self._connection.ask(requests.read_memory(place, wanted, physical=self._physical))
+            piece = requests.transferred(reply)[:wanted]
+            data += piece
+            if len(piece) < wanted:
+                break
+        return bytes(data)
+
+    def reason(self, address: int) -> str:
+        """See :meth:`Memory.reason`."""
+        del address
+        return "no such physical memory" if self._physical else "not present in the target's present address space"
+
+    def write(self, address: int, data: bytes) -> None:
+        """Write memory.
+
+        Raises:
+            MemoryAccessError: Not all of it could be written; ``address`` is the first byte that was not.
+        """
+        done = 0
+        while done < len(data):
+            here = address + done
+            length = min(len(data) - done, requests.MAX_TRANSFER, _PAGE - here % _PAGE)
+            reply = self._connection.ask(
+                requests.write_memory(here, data[done : done + length], physical=self._physical)
+            )
+            count = min(requests.written(reply), length)
+            done += count
+            if count < length:
+                self.forget()
+                raise MemoryAccessError(here + count, len(data) - done, f"the target refused ({reply.status:#x})")
+        self.forget()

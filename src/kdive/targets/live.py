@@ -1,0 +1,194 @@
+"""What a live target offers beyond a dump: events, registers that can be set, going on, stopping."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from kdive.record import Record
+from kdive.targets.base import Target
+
+if TYPE_CHECKING:
+    from kdive.arch.context import RegisterContext
+    from kdive.cancel import CancelToken
+    from kdive.memory.paging import PageTables
+
+
+class Disposition(StrEnum):
+    """What becomes of the exception that a target is stopped at when it goes on."""
+
+    HANDLED = "handled"
+    NOT_HANDLED = "not_handled"
+
+
+class ExceptionEvent(Record, frozen=True):
+    """The target stopped: at an exception, which breakpoints, single steps and break-ins are too.
+
+    Attributes:
+        processor: The processor that stopped.
+        thread: Address of the ``_ETHREAD`` that it runs, 0 if not known.
+        ip: Where it stands.
+        code: The exception code.
+        address: Where the exception was raised.
+        parameters: Its parameters.
+        first_chance: Whether the target's own handlers have not been asked yet.
+    """
+
+    processor: int
+    thread: int
+    ip: int
+    code: int
+    address: int
+    parameters: tuple[int, ...]
+    first_chance: bool
+
+
+class ModuleEvent(Record, frozen=True):
+    """A module came or went; the target waits to be sent on.
+
+    Attributes:
+        processor: The processor that reports it.
+        ip: Where it stands.
+        path: The image's path as the kernel knows it.
+        base: Its load address.
+        size: ``SizeOfImage``, 0 if the target does not say.
+        unload: Whether it goes.
+    """
+
+    processor: int
+    ip: int
+    path: str
+    base: int
+    size: int
+    unload: bool
+
+
+class PromptEvent(Record, frozen=True):
+    """The target asks a question and waits for the answer; ``limit`` is the most bytes that it takes."""
+
+    processor: int
+    text: str
+    limit: int
+
+
+class RestartEvent(Record, frozen=True):
+    """The target starts anew: every address, handle and breakpoint of before is void."""
+
+
+class LostEvent(Record, frozen=True):
+    """The link to the target is gone, with the reason."""
+
+    reason: str
+
+
+TargetEvent = ExceptionEvent | ModuleEvent | PromptEvent | RestartEvent | LostEvent
+
+
+class KernelHints(Record, frozen=True):
+    """Where a target says that its kernel is.
+
+    Attributes:
+        base: Load address of the kernel.
+        build: ``NtBuildNumber``, 0 if not known.
+        module_list: Address of ``PsLoadedModuleList``, 0 if not known.
+        debugger_data: Address of the debugger data block, 0 if not known.
+    """
+
+    base: int
+    build: int = 0
+    module_list: int = 0
+    debugger_data: int = 0
+
+
+class LiveTarget(Target):
+    """A running system.
+
+    Everything is called on the thread that owns the session. Between calls the target may stop by itself; whoever owns
+    it polls for that.
+
+    Attributes:
+        halted: Whether it stands still and answers.
+        processor: The processor that its registers are read of by default: the one that reported the last stop.
+        hints: Where the kernel is; None before the target has said so.
+    """
+
+    halted: bool
+    processor: int
+    hints: KernelHints | None
+
+    @abstractmethod
+    def poll(self, seconds: float, cancel: CancelToken | None = None) -> TargetEvent | None:
+        """Wait for what happens next, at most so long; None if nothing did.
+
+        Raises:
+            CancelledError: The token was cancelled during the wait; nothing is lost by that.
+        """
+
+    @abstractmethod
+    def identify(self) -> None:
+        """Ask the halted target who it is, and set ``hints``; needed again after a restart.
+
+        Raises:
+            TargetError: It does not answer.
+        """
+
+    @abstractmethod
+    def resume(self, disposition: Disposition = Disposition.HANDLED, *, step: bool = False) -> None:
+        """Let the target go on, by one instruction of its present processor if ``step``.
+
+        Raises:
+            TargetError: It could not be told so.
+        """
+
+    @abstractmethod
+    def interrupt(self) -> None:
+        """Ask the target to stop; the stop arrives as an event."""
+
+    @abstractmethod
+    def registers(self, processor: int) -> RegisterContext:
+        """Read the registers of a processor.
+
+        Raises:
+            TargetError: They cannot be read.
+        """
+
+    @abstractmethod
+    def write_registers(self, processor: int, values: dict[str, int]) -> None:
+        """Set registers of a processor; those not named keep their values.
+
+        Raises:
+            TargetError: They cannot be written, or one of that name is not there.
+        """
+
+    @abstractmethod
+    def insert_breakpoint(self, address: int) -> int:
+        """Set a breakpoint in kernel space and return its handle.
+
+        Raises:
+            TargetError: The target refuses.
+        """
+
+    @abstractmethod
+    def remove_breakpoint(self, handle: int) -> None:
+        """Remove a breakpoint. One that the target has removed by itself already is no error."""
+
+    @abstractmethod
+    def page_tables(self, root: int) -> PageTables:
+        """Page tables of an address space of this system."""
+
+    @abstractmethod
+    def answer(self, text: str) -> None:
+        """Answer the question that the target waits with."""
+
+    @abstractmethod
+    def reboot(self) -> None:
+        """Restart the target."""
+
+    @abstractmethod
+    def crash(self) -> None:
+        """Make the target bugcheck."""
+
+    @abstractmethod
+    def take_output(self) -> list[str]:
+        """Return what the target has printed since the last call, in lines or parts of lines."""

@@ -1,0 +1,1 @@
+"""KD, the protocol between the Windows kernel and a debugger."""
