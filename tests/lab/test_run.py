@@ -191,7 +191,7 @@ def test_a_step_over_a_call_is_not_ended_by_another_thread(session: Session) -> 
         run(session, "p")
         assert session.target.thread == thread  # type: ignore[attr-defined]
         assert session.base_context().sp >= sp
-        run(session, "bp /w \"@rcx == 2\" nt!KiOuter; g; bc *; pc")
+        run(session, 'bp /w "@rcx == 2" nt!KiOuter; g; bc *; pc')
 
 
 def test_stepping_until_an_address_stops_there(session: Session) -> None:
@@ -211,9 +211,7 @@ def test_a_function_is_watched_with_its_calls(session: Session) -> None:
     assert trace.stop.symbol.startswith("nt!KeUpdateSystemTime")
 
 
-def test_flags_that_the_guest_saves_hide_the_step(
-    machine: Callable[..., Any], attach: Callable[..., Session]
-) -> None:
+def test_flags_that_the_guest_saves_hide_the_step(machine: Callable[..., Any], attach: Callable[..., Session]) -> None:
     """``pushf`` in the guest must not see the trap flag of the debugger's step."""
     guest = machine()
     session = attach(guest.kd)
@@ -250,3 +248,32 @@ def test_exceptions_do_what_their_filter_says(
     assert stop.kind in kinds
     if setting == "sxn":
         assert any("Illegal instruction" in note for note in steering.notes)
+
+
+@pytest.mark.parametrize("lines", ["bp /1 nt!DbgPrompt; bl", "bc *"])
+def test_a_target_that_took_the_debugger_for_gone_is_not_taken_for_restarted(
+    lines: str, machine: Callable[..., Any], attach: Callable[..., Session]
+) -> None:
+    """Nobody attends to the link while the guest prints: it gives up, and numbers its packets anew."""
+    guest = machine()
+    session = attach(guest.kd)
+    steering = session.run
+    assert steering is not None
+    run(session, lines)
+    steering.resume()
+    assert guest.command("print nobody hears this") == []
+    steering.service()
+    steering.interrupt()
+    stop = steering.wait(WAIT)
+    assert stop is not None
+    assert stop.kind == "break"
+    before = session.kernel.symbol("KiInner")
+    (hit,) = run(session, "g nt!KiInner")
+    assert (stop_of(hit).kind, stop_of(hit).ip) == ("breakpoint", before)
+    (listed,) = run(session, "bl")
+    if listed.breakpoints:
+        steering.resume()
+        guest.send("prompt")
+        stop = steering.wait(WAIT)
+        assert stop is not None
+        assert (stop.kind, session.engine.name_of(stop.ip or 0)) == ("breakpoint", "nt!DbgPrompt")

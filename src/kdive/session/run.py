@@ -285,7 +285,6 @@ class RunControl:
             case RestartEvent():
                 self.coherent = False
                 self._placing.forget()
-                self.target.interrupt()
                 return None
             case PromptEvent():
                 return Stop("prompt", event=event, note=event.text)
