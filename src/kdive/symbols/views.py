@@ -96,8 +96,8 @@ class Struct:
     """A structure at an address.
 
     The bytes are read whole at the first access, unless there are many: few members of ``_KPRCB`` with its tens of
-    kilobytes are ever asked for, and a slow target is read in lines anyway. ``view["Field"]`` gives a number for scalars and a :class:`Struct` for
-    embedded structures; paths with dots work.
+    kilobytes are ever asked for, and a slow target is read in lines anyway. ``view["Field"]`` gives a number for
+    scalars and a :class:`Struct` for embedded structures; paths with dots work.
 
     Args:
         memory: Where it lies.
