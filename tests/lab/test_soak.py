@@ -117,7 +117,7 @@ class Model:
             return self.session.memory.u64(self.session.base_context().sp)
         if word in ("call", "jmp"):
             return instruction.target
-        if word.startswith("j") or word in ("hlt", "iretq", "sti", "int3", "int") or word.startswith("rep"):
+        if word.startswith(("j", "rep")) or word in ("hlt", "iretq", "sti", "int3", "int"):
             return None
         return ip + len(instruction.data)
 
