@@ -22,15 +22,11 @@ extern USHORT KdpPayloadSize, KdpPayloadType;
 KD_RECEIVED KdpReceive(ULONG spins);
 int KdpSend(USHORT type, const VOID *head, ULONG head_size, const VOID *data, ULONG data_size, ULONG tries);
 
-/* Answers requests until the debugger sends the processor on; 0 if there is no debugger. */
-int KdpConverse(TRAP *trap, const VOID *state, ULONG size, const VOID *data, ULONG data_size);
-
-void KdpContextFromTrap(const TRAP *trap, CONTEXT *context);
-void KdpContextToTrap(const CONTEXT *context, TRAP *trap);
-void KdpSpecialRegisters(KSPECIAL_REGISTERS *special);
+/* Tells a state change and answers requests until the debugger lets the machine go on or asks for another processor, whose
+   number is in next then. Nobody there counts as "not handled". */
+KD_CONTINUE KdpConverse(const VOID *state, ULONG size, const VOID *data, ULONG data_size, ULONG *next);
 
 ULONG KdpWriteBreakpoint(ULONG64 address);
 int KdpRestoreBreakpoint(ULONG handle);
 void KdpRemoveNear(ULONG64 address);
 void KdpClearBreakpoints(void);
-extern ULONG64 KdpDebugControl;
