@@ -65,6 +65,7 @@ void KiSaveProcessorState(const KTRAP_FRAME *trap, const KEXCEPTION_FRAME *prese
     __asm__ volatile("mov %0, %%dr7" ::"r"((ULONG64)DEBUG_CONTROL_OFF));
 }
 
+/* DR6 stays as it is: between an exception's first instruction and the one that reads it lies room for a freeze. */
 void KiRestoreProcessorState(PKTRAP_FRAME trap, PKEXCEPTION_FRAME preserved)
 {
     KPROCESSOR_STATE *state = &KeGetCurrentPrcb()->ProcessorState;
@@ -74,6 +75,5 @@ void KiRestoreProcessorState(PKTRAP_FRAME trap, PKEXCEPTION_FRAME preserved)
     __asm__ volatile("mov %0, %%dr1" ::"r"(special->KernelDr1));
     __asm__ volatile("mov %0, %%dr2" ::"r"(special->KernelDr2));
     __asm__ volatile("mov %0, %%dr3" ::"r"(special->KernelDr3));
-    __asm__ volatile("mov %0, %%dr6" ::"r"(special->KernelDr6));
     __asm__ volatile("mov %0, %%dr7" ::"r"(special->KernelDr7));
 }

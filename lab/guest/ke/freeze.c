@@ -4,13 +4,18 @@
 /* _KPRCB.IpiFrozen */
 enum { Running = 0, TargetFrozen = 2, FreezeOwner = 4, FreezeActive = 0x20 };
 
-#define FREEZE_SPINS 20000000
+#define FREEZE_SPINS 1000000
 
 static volatile ULONG Owner, Frozen, Answer; /* Owner: the processor's number + 1 */
 
 static volatile ULONG *State(ULONG number) { return (volatile ULONG *)&KiProcessorBlock[number]->IpiFrozen; }
 
-static void Pause(void) { __asm__ volatile("pause" ::: "memory"); }
+/* No pause instruction: an emulator leaves its fast loop at each, and takes its lock away from the processor that talks. */
+static void Pause(void)
+{
+    for (ULONG spins = 0; spins < 200; spins++)
+        __asm__ volatile("" ::: "memory");
+}
 
 int KiIsFrozenByMe(void) { return Owner == KeGetCurrentPrcb()->Number + 1; }
 

@@ -58,6 +58,8 @@ _WINDOW = 16
 """The target removes breakpoints of its table within so many bytes of a reported stop."""
 
 _STALE_SECONDS = 2.0
+_LATE_SECONDS = 0.3
+_LATE_STOPS = 2
 _SLOTS = 4
 _RESUME_FLAG = 0x10000
 _DR6_SLOTS = 0xF
@@ -131,6 +133,7 @@ class KdTarget(LiveTarget):
         self._watched: tuple[Watchpoint | None, ...] = ()
         self._watching: tuple[Watchpoint | None, ...] = ()
         self._traced: int | None = None
+        self._cut_short: int | None = None
         self._unfinished: dict[int, int] = {}
         self._asked_to_stop = 0
         self._stale_until = 0.0
@@ -271,7 +274,7 @@ class KdTarget(LiveTarget):
                             event.processor, event.program_counter, event.path, event.base, event.size, event.unload
                         )
                     if self._is_late(event) or self._is_stale(event):
-                        self.resume()
+                        self.resume(still_stepping=True)
                         continue
                     return ExceptionEvent(
                         event.processor,
@@ -292,9 +295,10 @@ class KdTarget(LiveTarget):
         self.processors = max(event.processors, 1)
         self._stop = event
         traced, self._traced = self._traced, None
-        if traced is not None and traced != event.processor:
+        self._cut_short = traced if traced != event.processor else None
+        if self._cut_short is not None:
             # Another processor was faster: the step of the first one ends some time later, when nobody waits for it.
-            self._unfinished[traced] = self._unfinished.get(traced, 0)
+            self._unfinished[self._cut_short] = self._unfinished.get(self._cut_short, 0)
         for wanted in self._breakpoints.values():
             if wanted.handle is not None and 0 <= wanted.address - event.program_counter < _WINDOW:
                 self._unmask(wanted)
@@ -360,8 +364,11 @@ class KdTarget(LiveTarget):
             self._asked_to_stop = 1
             self.connection.break_in()
 
-    def resume(self, disposition: Disposition = Disposition.HANDLED, *, step: bool = False) -> None:
+    def resume(
+        self, disposition: Disposition = Disposition.HANDLED, *, step: bool = False, still_stepping: bool = False
+    ) -> None:
         """See :meth:`LiveTarget.resume`."""
+        cut_short = self._cut_short if still_stepping else None
         if not self.halted:
             raise TargetError("the target is running already")
         stop = self._stop
@@ -381,6 +388,9 @@ class KdTarget(LiveTarget):
         self._put_breakpoints(except_at=blocking if step else None)
         self._stale_until = time.monotonic() + _STALE_SECONDS
         self._go(status, trace=step)
+        if cut_short is not None:
+            self._unfinished.pop(cut_short, None)
+            self._traced = cut_short
 
     def _blocking(self, stop: ExceptionStop | ImageChange | None) -> int | None:
         """The address of the breakpoint that the processor stands at, None if it stands at none."""
@@ -657,8 +667,20 @@ class KdTarget(LiveTarget):
                     stop = self._stop
                     own = not isinstance(stop, ExceptionStop) or stop.code in (STATUS_BREAKPOINT, STATUS_SINGLE_STEP)
                     self.resume(Disposition.HANDLED if own else Disposition.NOT_HANDLED)
+                    self._send_late_ones_on()
         finally:
             self.connection.close()
+
+    def _send_late_ones_on(self) -> None:
+        """Attend to processors that had hit a breakpoint before it was taken out: without a debugger they would crash."""
+        if self.processors == 1:
+            return
+        for _ in range(_LATE_STOPS * self.processors):
+            event = self.poll(_LATE_SECONDS)
+            if event is None or not self.halted:
+                return
+            own = not isinstance(event, ExceptionEvent) or event.code in (STATUS_BREAKPOINT, STATUS_SINGLE_STEP)
+            self.resume(Disposition.HANDLED if own else Disposition.NOT_HANDLED)
 
     def _stop_for_leaving(self) -> None:
         """Stop a running target if that is needed to take breakpoints out of it."""

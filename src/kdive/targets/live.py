@@ -141,8 +141,15 @@ class LiveTarget(Target):
         """
 
     @abstractmethod
-    def resume(self, disposition: Disposition = Disposition.HANDLED, *, step: bool = False) -> None:
-        """Let the target go on, by one instruction of its present processor if ``step``.
+    def resume(
+        self, disposition: Disposition = Disposition.HANDLED, *, step: bool = False, still_stepping: bool = False
+    ) -> None:
+        """Let the target go on.
+
+        Args:
+            disposition: What has become of the exception that it stopped for.
+            step: Run one instruction of its present processor only.
+            still_stepping: If this stop came while another processor was to run one instruction, wait for that still.
 
         Raises:
             TargetError: It could not be told so.
