@@ -29,6 +29,7 @@
 #define NMI_VECTOR 2
 #define DEBUG_SERVICE_VECTOR 0x2D
 #define TIMER_VECTOR 0xD1
+#define IPI_VECTOR 0xE1
 
 #define TRAP_FLAG 0x100ULL
 
@@ -63,6 +64,7 @@ void KiSystemStartupSecondary(void);
 void KiEndOfInterrupt(void);
 ULONG KiApicId(void);
 void KiSendNmi(ULONG processor);
+void KiSendInterrupt(ULONG processor);
 void KeFreezeExecution(void);
 void KeThawExecution(void);
 int KiIsFrozenByMe(void);

@@ -38,7 +38,7 @@ static void ContextToTrap(const CONTEXT *context, PKTRAP_FRAME trap, PKEXCEPTION
 static void ReadSpecialRegisters(KSPECIAL_REGISTERS *special)
 {
     special->Cr0 = read_cr0(), special->Cr2 = read_cr2(), special->Cr3 = read_cr3(), special->Cr4 = read_cr4();
-    __asm__ volatile("mov %%cr8, %0" : "=r"(special->Cr8));
+    special->Cr8 = read_cr8();
     __asm__ volatile("mov %%dr0, %0" : "=r"(special->KernelDr0));
     __asm__ volatile("mov %%dr1, %0" : "=r"(special->KernelDr1));
     __asm__ volatile("mov %%dr2, %0" : "=r"(special->KernelDr2));

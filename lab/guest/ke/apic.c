@@ -13,6 +13,7 @@
 #define PERIODIC 0x20000
 #define BY_16 3
 #define COUNT_PER_TICK 625000 /* QEMU's counts 10^9 times a second: a hundredth of one, by 16 */
+#define COMMAND_FIXED 0x4000
 #define COMMAND_NMI 0x4400
 #define COMMAND_INIT 0x4500
 #define COMMAND_STARTUP 0x4600
@@ -46,6 +47,9 @@ static void Command(ULONG processor, ULONG command)
 
 /* Interrupts a processor whatever it does. */
 void KiSendNmi(ULONG processor) { Command(processor, COMMAND_NMI); }
+
+/* Wakes it, if it sleeps: nothing else happens there. */
+void KiSendInterrupt(ULONG processor) { Command(processor, COMMAND_FIXED | IPI_VECTOR); }
 
 /* Starts the other processors, one after another: each begins at the trampoline in the first megabyte, goes through the
    boot code that this one came through, and on to KiSystemStartupSecondary. */

@@ -5,16 +5,28 @@
 enum { Running = 0, TargetFrozen = 2, FreezeOwner = 4, FreezeActive = 0x20 };
 
 #define FREEZE_SPINS 1000000
+#define CLOCK_LEVEL 13
 
 static volatile ULONG Owner, Frozen, Answer; /* Owner: the processor's number + 1 */
 
 static volatile ULONG *State(ULONG number) { return (volatile ULONG *)&KiProcessorBlock[number]->IpiFrozen; }
 
-/* No pause instruction: an emulator leaves its fast loop at each, and takes its lock away from the processor that talks. */
+/* A short wait. No pause instruction: an emulator leaves its fast loop at each, and takes its lock away from the processor
+   that talks. */
 static void Pause(void)
 {
     for (ULONG spins = 0; spins < 200; spins++)
         __asm__ volatile("" ::: "memory");
+}
+
+/* A long one: until another processor sends an interrupt. Everything below its level stays out, the clock too. Interrupts
+   are off, so that one that comes between the caller's last look and the halt still ends it. */
+static void Sleep(void)
+{
+    ULONG64 level = read_cr8();
+    write_cr8(CLOCK_LEVEL);
+    __asm__ volatile("sti; hlt; cli" ::: "memory");
+    write_cr8(level);
 }
 
 int KiIsFrozenByMe(void) { return Owner == KeGetCurrentPrcb()->Number + 1; }
@@ -52,6 +64,9 @@ void KeThawExecution(void)
     *State(me) = Running;
     Frozen = 0;
     for (ULONG other = 0; other < KeNumberProcessors; other++)
+        if (other != me)
+            KiSendInterrupt(other);
+    for (ULONG other = 0; other < KeNumberProcessors; other++)
         while (other != me && *State(other) != Running)
             Pause();
     KiDisown();
@@ -61,6 +76,7 @@ static void HandOver(ULONG number)
 {
     *State(KeGetCurrentPrcb()->Number) &= ~FreezeActive;
     *State(number) |= FreezeActive;
+    KiSendInterrupt(number);
 }
 
 /* The owner gives the word to a frozen processor and waits until it comes back, or until a processor that had it says how
@@ -71,7 +87,7 @@ KD_CONTINUE KeSwitchFrozenProcessor(ULONG number)
     Answer = KdSwitched;
     HandOver(number);
     while (!(*mine & FreezeActive) && Answer == KdSwitched)
-        Pause();
+        Sleep();
     return (KD_CONTINUE)Answer;
 }
 
@@ -86,15 +102,17 @@ void KiFreezeTarget(PKTRAP_FRAME trap, PKEXCEPTION_FRAME preserved)
     while (Frozen) {
         KD_CONTINUE answer;
         ULONG next;
-        Pause();
-        if (!(*mine & FreezeActive))
+        if (!(*mine & FreezeActive)) {
+            Sleep();
             continue;
+        }
         answer = KdReportSwitch(&next);
         if (answer == KdSwitched) {
             HandOver(next);
         } else {
             *mine &= ~FreezeActive;
-            Answer = answer; /* the owner wakes, and thaws us all */
+            Answer = answer;
+            KiSendInterrupt(Owner - 1); /* it thaws us all */
         }
     }
     KiRestoreProcessorState(trap, preserved);

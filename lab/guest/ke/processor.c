@@ -4,7 +4,7 @@
 #define GDT_ENTRIES 16
 #define TASK_SEGMENT 0x40
 #define STACK_SIZE 0x4000
-enum { DoubleFaultStack = 1, NmiStack = 3 }; /* as in Windows */
+enum { DoubleFaultStack = 1 }; /* as in Windows; an NMI may come while the last one is served, and uses the present stack */
 
 typedef struct _GATE {
     USHORT Low;
@@ -16,7 +16,7 @@ typedef struct _GATE {
 
 typedef struct _PROCESSOR {
     KPCR Pcr;
-    UCHAR Stacks[3][STACK_SIZE];
+    UCHAR Stacks[2][STACK_SIZE];
     GATE Idt[256];
     ULONG64 Gdt[GDT_ENTRIES];
     KTSS64 Tss;
@@ -27,7 +27,7 @@ PKPRCB KiProcessorBlock[64];
 static PROCESSOR Processors[MAX_PROCESSORS];
 
 extern void KiTrap00(void), KiTrap01(void), KiTrap02(void), KiTrap03(void), KiTrap06(void), KiTrap08(void), KiTrap13(void),
-    KiTrap14(void), KiTrap2D(void), KiTimer(void), KiSpurious(void);
+    KiTrap14(void), KiTrap2D(void), KiTimer(void), KiInterrupt(void), KiSpurious(void);
 
 static void SetGate(GATE *idt, ULONG vector, void (*entry)(void), UCHAR stack, UCHAR ring)
 {
@@ -50,14 +50,13 @@ static void FillTables(PROCESSOR *processor)
     gdt[TASK_SEGMENT / 8 + 1] = task >> 32;
     processor->Tss.Rsp0 = (ULONG64)(processor->Stacks[0] + STACK_SIZE);
     processor->Tss.Ist[DoubleFaultStack] = (ULONG64)(processor->Stacks[1] + STACK_SIZE);
-    processor->Tss.Ist[NmiStack] = (ULONG64)(processor->Stacks[2] + STACK_SIZE);
     processor->Tss.IoMapBase = sizeof(KTSS64);
     for (ULONG vector = 0; vector < 256; vector++)
         SetGate(idt, vector, KiSpurious, 0, 0);
-    SetGate(idt, 0, KiTrap00, 0, 0), SetGate(idt, 1, KiTrap01, 0, 0), SetGate(idt, 2, KiTrap02, NmiStack, 0);
+    SetGate(idt, 0, KiTrap00, 0, 0), SetGate(idt, 1, KiTrap01, 0, 0), SetGate(idt, 2, KiTrap02, 0, 0);
     SetGate(idt, 3, KiTrap03, 0, 3), SetGate(idt, 6, KiTrap06, 0, 0), SetGate(idt, 8, KiTrap08, DoubleFaultStack, 0);
     SetGate(idt, 13, KiTrap13, 0, 0), SetGate(idt, 14, KiTrap14, 0, 0), SetGate(idt, DEBUG_SERVICE_VECTOR, KiTrap2D, 0, 3);
-    SetGate(idt, TIMER_VECTOR, KiTimer, 0, 0);
+    SetGate(idt, TIMER_VECTOR, KiTimer, 0, 0), SetGate(idt, IPI_VECTOR, KiInterrupt, 0, 0);
 }
 
 static void LoadTables(PROCESSOR *processor)

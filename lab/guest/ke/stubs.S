@@ -17,7 +17,7 @@
     jmp KiTrapCommon
     .endm
 
-    .globl KiTrap00, KiTrap01, KiTrap02, KiTrap03, KiTrap06, KiTrap08, KiTrap13, KiTrap14, KiTrap2D, KiTimer, KiSpurious
+    .globl KiTrap00, KiTrap01, KiTrap02, KiTrap03, KiTrap06, KiTrap08, KiTrap13, KiTrap14, KiTrap2D, KiTimer, KiInterrupt, KiSpurious
 KiTrap00: plain 0
 KiTrap01: plain 1
 KiTrap02: plain 2
@@ -28,6 +28,7 @@ KiTrap13: coded 13
 KiTrap14: coded 14
 KiTrap2D: plain 0x2D
 KiTimer: plain 0xD1
+KiInterrupt: plain 0xE1
 KiSpurious: iretq
 
     .seh_proc KiTrapCommon

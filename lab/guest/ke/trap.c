@@ -64,6 +64,7 @@ void KiTrap(PKTRAP_FRAME trap, PKEXCEPTION_FRAME preserved, ULONG vector)
     switch (vector) {
     case NMI_VECTOR: KiFreezeTarget(trap, preserved); break;
     case TIMER_VECTOR: Tick(); break;
+    case IPI_VECTOR: KiEndOfInterrupt(); break;
     case DEBUG_SERVICE_VECTOR: KdDebugService(trap, preserved); break;
     default: Exception(trap, preserved, vector);
     }
