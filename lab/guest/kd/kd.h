@@ -13,7 +13,8 @@
 #define MAX_PAYLOAD 4000
 #define MANIPULATE_SIZE 56
 
-typedef enum _KD_RECEIVED { KdTimeout, KdData, KdAcknowledged, KdResend, KdReset, KdBreakIn } KD_RECEIVED;
+/* KdStale is what belongs to something earlier: a repeated packet, an acknowledgement of one that was repeated. */
+typedef enum _KD_RECEIVED { KdTimeout, KdStale, KdData, KdAcknowledged, KdResend, KdReset, KdBreakIn } KD_RECEIVED;
 
 /* The last data packet that arrived. */
 extern UCHAR KdpPayload[MAX_PAYLOAD + 64];

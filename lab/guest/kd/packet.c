@@ -73,7 +73,7 @@ static KD_RECEIVED Control(const PACKET *packet)
 {
     switch (packet->Type) {
     case PACKET_ACKNOWLEDGE:
-        return (packet->Id & ~SYNC) == (NextId & ~SYNC) ? KdAcknowledged : KdTimeout;
+        return (packet->Id & ~SYNC) == (NextId & ~SYNC) ? KdAcknowledged : KdStale;
     case PACKET_RESEND:
         return KdResend;
     case PACKET_RESET:
@@ -104,7 +104,7 @@ KD_RECEIVED KdpReceive(ULONG spins)
     }
     SendControl(PACKET_ACKNOWLEDGE, packet.Id & ~SYNC);
     if ((packet.Id & ~SYNC) != ExpectedId)
-        return KdTimeout; /* sent again because our acknowledgement was lost */
+        return KdStale; /* sent again because our acknowledgement was lost */
     ExpectedId ^= 1;
     KdpPayloadType = packet.Type;
     KdpPayloadSize = packet.Size;
@@ -129,7 +129,7 @@ int KdpSend(USHORT type, const VOID *head, ULONG head_size, const VOID *data, UL
                 KdDebuggerNotPresent = 0;
                 return 1;
             }
-        } while (answer == KdBreakIn);
+        } while (answer == KdBreakIn || answer == KdStale);
         if (answer == KdReset)
             tries++;
     }

@@ -672,7 +672,7 @@ class KdTarget(LiveTarget):
             self.connection.close()
 
     def _send_late_ones_on(self) -> None:
-        """Attend to processors that had hit a breakpoint before it was taken out: without a debugger they would crash."""
+        """Attend to processors that had hit a breakpoint before it was taken out: alone they would crash."""
         if self.processors == 1:
             return
         for _ in range(_LATE_STOPS * self.processors):
