@@ -86,6 +86,7 @@ class Machine:
                 "-qmp",
                 f"unix:{self.folder / 'qmp.sock'},server=on,wait=off",
             ),
+            *("-device", "vmcoreinfo"),
             *("-kernel", str(self.folder / "boot.elf")),
         ]
         self._log = (self.folder / "qemu.log").open("wb")
@@ -183,6 +184,14 @@ class Machine:
                     if "error" in reply:
                         raise GuestError(str(reply["error"]))
             return reply["return"]
+
+    def dump(self, path: Path) -> None:
+        """Write the machine's memory as a Windows crash dump; it stands still meanwhile.
+
+        Raises:
+            GuestError: QEMU cannot.
+        """
+        self.qmp("dump-guest-memory", paging=False, protocol=f"file:{path}", format="win-dmp")
 
     def close(self) -> None:
         """End the machine and remove its files."""

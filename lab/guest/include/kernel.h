@@ -54,7 +54,7 @@ typedef struct _EXCEPTION {
 
 /* ke */
 extern volatile ULONG64 KeTickCount;
-extern ULONG KeNumberProcessors;
+extern ULONG KeNumberProcessors, NtBuildNumber;
 extern PKPRCB KiProcessorBlock[64];
 extern ULONG64 KiBugCheckData[5];
 void KiInitializeProcessor(ULONG number);
@@ -82,6 +82,7 @@ static inline ULONG64 KiDisable(void) { ULONG64 flags; __asm__ volatile("pushfq;
 static inline void KiRestore(ULONG64 flags) { __asm__ volatile("pushq %0; popfq" ::"r"(flags) : "memory"); }
 
 /* mm */
+ULONG64 MmPhysicalAddress(ULONG64 address);
 int MmIsAddressValid(ULONG64 address);
 ULONG MmCopy(UCHAR *buffer, ULONG64 address, ULONG size, int write);
 ULONG MmCopyPhysical(UCHAR *buffer, ULONG64 address, ULONG size, int write);
@@ -102,6 +103,9 @@ int LdrLoadDriver(const CHAR *name);
 int LdrUnloadDriver(const CHAR *name);
 
 /* io */
+ULONG FirmwareProcessors(void);
+int FirmwareWrite(const CHAR *name, const VOID *data, ULONG size);
+void IoInitializeDump(void);
 void SerialInitialize(USHORT port);
 int SerialTryRead(USHORT port);
 int SerialRead(USHORT port, ULONG spins);

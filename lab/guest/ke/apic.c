@@ -18,9 +18,6 @@
 #define COMMAND_INIT 0x4500
 #define COMMAND_STARTUP 0x4600
 #define BUSY 0x1000
-#define FIRMWARE_SELECT 0x510
-#define FIRMWARE_DATA 0x511
-#define FIRMWARE_PROCESSORS 5
 #define START_SPINS 100000000
 
 static volatile ULONG *Register(ULONG offset) { return (volatile ULONG *)(APIC + offset); }
@@ -55,11 +52,9 @@ void KiSendInterrupt(ULONG processor) { Command(processor, COMMAND_FIXED | IPI_V
    boot code that this one came through, and on to KiSystemStartupSecondary. */
 void KiStartProcessors(void)
 {
-    ULONG count;
+    ULONG count = FirmwareProcessors();
     BOOT_PARAMETERS *parameters = KiBootParameters;
     outb(0x21, 0xFF), outb(0xA1, 0xFF); /* the old interrupt controllers stay silent */
-    outw(FIRMWARE_SELECT, FIRMWARE_PROCESSORS);
-    count = inb(FIRMWARE_DATA); /* two bytes; the second is zero */
     memcpy((PVOID)(PHYSICAL_WINDOW + BOOT_TRAMPOLINE), (PVOID)(PHYSICAL_WINDOW + BOOT_CODE + BOOT_TRAMPOLINE_OFFSET),
            BOOT_TRAMPOLINE_SIZE);
     for (ULONG number = 1; number < count && number < MAX_PROCESSORS; number++) {

@@ -66,6 +66,7 @@ void KiSystemStartup(BOOT_PARAMETERS *parameters)
     KdInitSystem();
     KiInitializeInterrupts();
     KiStartProcessors();
+    IoInitializeDump();
     PsCreateSystemThread(PsInitialSystemProcess, WorkerThread, (PVOID)1);
     PsCreateSystemThread(PsInitialSystemProcess, WorkerThread, (PVOID)2);
     DbgPrint("lab kernel at 0x%p, %d processors\n", parameters->KernelBase, KeNumberProcessors);

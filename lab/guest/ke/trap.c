@@ -78,6 +78,7 @@ void KeBugCheckEx(ULONG code, ULONG64 p1, ULONG64 p2, ULONG64 p3, ULONG64 p4)
     KiBugCheckData[2] = p2;
     KiBugCheckData[3] = p3;
     KiBugCheckData[4] = p4;
+    MailboxPrint("error: bugcheck %x\n", (ULONG64)code);
     DbgPrint("\n*** Fatal System Error: 0x%x\n                       (0x%p,0x%p,0x%p,0x%p)\n\n", (ULONG64)code, p1, p2, p3, p4);
     for (;;)
         DbgBreakPointWithStatus(4);

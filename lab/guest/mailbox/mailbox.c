@@ -1,5 +1,5 @@
-/* Commands on COM2, a line each; every answer ends with a line "ok" or "error …". Processor 0 reads them and carries them
-   out, unless a line begins with "on N": then processor N does. */
+/* Commands on COM2, a line each; every answer ends with a line "ok" or "error …"; a bugcheck is an error. Processor 0 reads
+   them and carries them out, unless a line begins with "on N": then processor N does. */
 #include "kernel.h"
 
 #define MAX_LINE 128
@@ -116,7 +116,6 @@ static int Command(const CHAR *name, CHAR *rest)
         ULONG64 parameters[5];
         for (ULONG at = 0; at < 5; at++)
             parameters[at] = Hex(Word(&rest));
-        MailboxPrint("ok\n");
         KeBugCheckEx((ULONG)parameters[0], parameters[1], parameters[2], parameters[3], parameters[4]);
     } else if (TextEqual(name, "ticks"))
         MailboxPrint("%x\n", KeTickCount);
