@@ -101,7 +101,7 @@ class RunControl:
         self._session = session
         self._placing = Placing(session, target, self.breakpoints)
         self._pending: deque[Stop] = deque(maxlen=_MAX_PENDING)
-        self._stepping = False
+        self._stepping: int | None = None
         self._asked = False
         self._recover()
 
@@ -175,12 +175,12 @@ class RunControl:
         self.need_halted()
         self._placing.arm()
         self._forget_view()
-        self._stepping = True
+        self._stepping = self.target.processor
         try:
             self.target.resume(step=True)
             stop = self.wait(_STEP_WAIT, self._session.cancel)
         finally:
-            self._stepping = False
+            self._stepping = None
         if stop is None:
             raise CommandError("the step has not ended", hint="the target is running; Ctrl+C or interrupt stops it")
         return stop
@@ -244,7 +244,7 @@ class RunControl:
             self._placing.arm()
         except CommandError as error:
             self.notes.append(error.what)
-        self.target.resume(disposition)
+        self.target.resume(disposition, absorbed=True)
 
     # --- stopping --------------------------------------------------------------------------------------------------
 
@@ -362,15 +362,26 @@ class RunControl:
                 return Stop("bugcheck" if bugcheck else "break", event.ip, event=event, note=bugcheck)
             return self._filtered(Stop("break", event.ip, event=event), event)
         if event.code == SINGLE_STEP and event.slots:
-            watching = [found for slot in event.slots if (found := self.breakpoints.watching(slot)) is not None]
+            watching = [found for slot in event.slots if (found := self._watching(slot, event.ip)) is not None]
             if watching:
                 return self._hit(watching, event)
-            if not self._stepping:
+            if self._stepping != event.processor:
                 self._absorb()
                 return None
-        if event.code == SINGLE_STEP and self._stepping:
+        if self._ends_step(event):
             return Stop("step", event.ip, event=event)
         return self._filtered(Stop("exception", event.ip, event=event), event)
+
+    def _ends_step(self, event: ExceptionEvent) -> bool:
+        return event.code == SINGLE_STEP and event.processor == self._stepping
+
+    def _watching(self, slot: int, ip: int) -> Breakpoint | None:
+        """The breakpoint that a debug register fired for.
+
+        Another processor may report a hit of what was in the register before: execution is caught where it is watched.
+        """
+        found = self.breakpoints.watching(slot)
+        return None if found is None or (found.access == "e" and found.address != ip) else found
 
     def _filtered(self, stop: Stop, event: ExceptionEvent) -> Stop | None:
         found = self.filters.exception(event.code)
@@ -385,7 +396,7 @@ class RunControl:
     def _hit(self, found: list[Breakpoint], event: ExceptionEvent) -> Stop | None:
         accepted = [entry for entry in found if counts(self._session, entry, event)]
         if not accepted:
-            if self._stepping and event.code == SINGLE_STEP:
+            if self._ends_step(event):
                 return Stop("step", event.ip, event=event)
             self._absorb()
             return None

@@ -12,6 +12,7 @@ from kdive.record import Record
 from kdive.targets.base import Capability
 from kdive.targets.kd_connection import KdConnection, RestartedMarker
 from kdive.targets.kd_memory import KdMemory
+from kdive.targets.kd_tracing import Tracing
 from kdive.targets.live import (
     Disposition,
     ExceptionEvent,
@@ -58,6 +59,9 @@ _WINDOW = 16
 """The target removes breakpoints of its table within so many bytes of a reported stop."""
 
 _STALE_SECONDS = 2.0
+_BREAK_IN_SECONDS = 1.5
+_LATE_SECONDS = 0.3
+_LATE_STOPS = 2
 _SLOTS = 4
 _RESUME_FLAG = 0x10000
 _TICK_COUNT = 0xFFFFF78000000320
@@ -131,9 +135,9 @@ class KdTarget(LiveTarget):
         self._next = 1
         self._watched: tuple[Watchpoint | None, ...] = ()
         self._watching: tuple[Watchpoint | None, ...] = ()
-        self._traced: int | None = None
-        self._unfinished: dict[int, int] = {}
+        self._tracing = Tracing()
         self._asked_to_stop = 0
+        self._asked_at = 0.0
         self._stale_until = 0.0
         self._doubted = False
         self._uptime = 0
@@ -247,12 +251,14 @@ class KdTarget(LiveTarget):
         end = time.monotonic() + seconds
         while True:
             try:
-                event = self.connection.next_event(max(end - time.monotonic(), 0), cancel)
+                event = self.connection.next_event(min(max(end - time.monotonic(), 0), self._ask_again()), cancel)
             except TargetError as error:
                 self.halted = False
                 return LostEvent(str(error))
             match event:
                 case None:
+                    if time.monotonic() < end:
+                        continue
                     return None
                 case RestartedMarker():
                     self._forget()
@@ -261,7 +267,7 @@ class KdTarget(LiveTarget):
                         return RestartEvent()
                     # Booted anew, or only tired of waiting for us: that shows once it stands.
                     self._doubted = True
-                    self.connection.break_in()
+                    self._break_in()
                 case CommandString():
                     self.connection.tell(requests.resume(requests.DBG_CONTINUE, trace=False))
                 case DebugPrompt():
@@ -289,8 +295,10 @@ class KdTarget(LiveTarget):
                         return ModuleEvent(
                             event.processor, event.program_counter, event.path, event.base, event.size, event.unload
                         )
-                    if self._is_late(event) or self._is_stale(event):
-                        self.resume()
+                    outcome = self._tracing.judge(event, watched=bool(_slots(event)))
+                    if outcome in ("passed", "again") or (outcome == "stop" and self._is_stale(event)):
+                        again = outcome == "again" and self._tracing.wanted == event.processor
+                        self.resume(step=again, absorbed=True)
                         continue
                     return ExceptionEvent(
                         event.processor,
@@ -332,24 +340,11 @@ class KdTarget(LiveTarget):
         self.thread = event.thread
         self.processors = max(event.processors, 1)
         self._stop = event
-        traced, self._traced = self._traced, None
-        if traced is not None and traced != event.processor:
-            # Another processor was faster: the step of the first one ends some time later, when nobody waits for it.
-            self._unfinished[traced] = self._unfinished.get(traced, 0)
         for wanted in self._breakpoints.values():
             if wanted.handle is not None and 0 <= wanted.address - event.program_counter < _WINDOW:
                 self._unmask(wanted)
         if isinstance(event, ExceptionStop) and event.control is not None:
             self._virtual.know(event.program_counter, event.control.instructions)
-
-    def _is_late(self, event: ExceptionStop) -> bool:
-        """Whether this stop belongs to a step that another processor's stop cut short: nobody waits for it."""
-        if event.processor not in self._unfinished:
-            return False
-        stepped_at = self._unfinished.pop(event.processor)
-        if event.code == STATUS_SINGLE_STEP:
-            return not _slots(event)
-        return event.code == STATUS_BREAKPOINT and event.program_counter == stepped_at
 
     def _is_stale(self, event: ExceptionStop) -> bool:
         """Whether this stop comes of a break-in byte that was left over: nobody has asked for it any more."""
@@ -358,12 +353,12 @@ class KdTarget(LiveTarget):
         ours = any(wanted.address == event.program_counter for wanted in self._breakpoints.values())
         if ours:
             return False
-        if self._asked_to_stop > 0:
-            self._asked_to_stop -= 1
-            return False
         if self._byte(event.program_counter) != _INT3:
             # Hit on another processor just before it was taken out: the instruction there is whole again.
             return True
+        if self._asked_to_stop > 0:
+            self._asked_to_stop -= 1
+            return False
         return time.monotonic() < self._stale_until and self._is_break_in(event)
 
     def _is_break_in(self, event: ExceptionStop) -> bool:
@@ -399,12 +394,34 @@ class KdTarget(LiveTarget):
         """See :meth:`LiveTarget.interrupt`."""
         if not self.halted:
             self._asked_to_stop = 1
-            self.connection.break_in()
+            self._break_in()
 
-    def resume(self, disposition: Disposition = Disposition.HANDLED, *, step: bool = False) -> None:
+    def _break_in(self) -> None:
+        self._asked_at = time.monotonic()
+        self.connection.break_in()
+
+    def _ask_again(self) -> float:
+        """Ask to stop once more if that is overdue: the byte may be lost; return the seconds until it is."""
+        if self.halted or not self._asked_to_stop:
+            return _BREAK_IN_SECONDS
+        left = self._asked_at + _BREAK_IN_SECONDS - time.monotonic()
+        if left <= 0:
+            self._break_in()
+            return _BREAK_IN_SECONDS
+        return left
+
+    def resume(
+        self, disposition: Disposition = Disposition.HANDLED, *, step: bool = False, absorbed: bool = False
+    ) -> None:
         """See :meth:`LiveTarget.resume`."""
         if not self.halted:
             raise TargetError("the target is running already")
+        if step:
+            self._tracing.wanted = self.processor
+        elif not absorbed:
+            self._tracing.wanted = None
+        if not absorbed:
+            self._asked_to_stop = 0
         stop = self._stop
         status = requests.DBG_CONTINUE
         if disposition is Disposition.NOT_HANDLED:
@@ -415,12 +432,15 @@ class KdTarget(LiveTarget):
         if blocking is not None and not step:
             # The instruction under a breakpoint is run alone first, else it would be hit again at once.
             self._put_breakpoints(except_at=blocking)
+            self._tracing.start(self.processor, blocking)
             self._go(status, trace=True)
-            if not self._await_step(blocking):
+            if not self._await_step():
                 return
             status = requests.DBG_CONTINUE
         self._put_breakpoints(except_at=blocking if step else None)
         self._stale_until = time.monotonic() + _STALE_SECONDS
+        if step:
+            self._tracing.start(self.processor, blocking)
         self._go(status, trace=step)
 
     def _blocking(self, stop: ExceptionStop | ImageChange | None) -> int | None:
@@ -443,7 +463,7 @@ class KdTarget(LiveTarget):
         if context.ip == stop.program_counter and self._byte(context.ip) == _INT3:
             self.write_registers(stop.processor, {"rip": context.ip + 1})
 
-    def _await_step(self, address: int) -> bool:
+    def _await_step(self) -> bool:
         """Wait for the end of a step over a breakpoint; False if something else stopped the target first."""
         end = time.monotonic() + _STEP_DEADLINE
         processor = self.processor
@@ -453,10 +473,9 @@ class KdTarget(LiveTarget):
                 if _slots(event):
                     self.connection.put_back(event)
                     return False
+                self._tracing.finish(processor)
                 self._stopped(event)
                 return True
-            if isinstance(event, ExceptionStop | ImageChange) and event.processor != processor:
-                self._unfinished[processor] = address
             if event is not None:
                 self.connection.put_back(event)
                 return False
@@ -468,7 +487,6 @@ class KdTarget(LiveTarget):
         self._write_watchpoints()
         self.connection.tell(requests.resume(status, trace=trace, dr7=debug_control(self._watched)))
         self.halted = False
-        self._traced = self.processor if trace else None
         self._forget()
 
     # --- registers -------------------------------------------------------------------------------------------------
@@ -632,8 +650,7 @@ class KdTarget(LiveTarget):
         self._virtual.masked.clear()
         self._frames.masked.clear()
         self._watched = self._watching = ()
-        self._unfinished.clear()
-        self._traced = None
+        self._tracing.clear()
 
     def set_watchpoints(self, slots: Sequence[Watchpoint | None]) -> None:
         """See :meth:`LiveTarget.set_watchpoints`."""
@@ -700,8 +717,20 @@ class KdTarget(LiveTarget):
                     stop = self._stop
                     own = not isinstance(stop, ExceptionStop) or stop.code in (STATUS_BREAKPOINT, STATUS_SINGLE_STEP)
                     self.resume(Disposition.HANDLED if own else Disposition.NOT_HANDLED)
+                    self._send_late_ones_on()
         finally:
             self.connection.close()
+
+    def _send_late_ones_on(self) -> None:
+        """Attend to processors that had hit a breakpoint before it was taken out: alone they would crash."""
+        if self.processors == 1:
+            return
+        for _ in range(_LATE_STOPS * self.processors):
+            event = self.poll(_LATE_SECONDS)
+            if event is None or not self.halted:
+                return
+            own = not isinstance(event, ExceptionEvent) or event.code in (STATUS_BREAKPOINT, STATUS_SINGLE_STEP)
+            self.resume(Disposition.HANDLED if own else Disposition.NOT_HANDLED)
 
     def _stop_for_leaving(self) -> None:
         """Stop a running target if that is needed to take breakpoints out of it."""

@@ -141,8 +141,15 @@ class LiveTarget(Target):
         """
 
     @abstractmethod
-    def resume(self, disposition: Disposition = Disposition.HANDLED, *, step: bool = False) -> None:
-        """Let the target go on, by one instruction of its present processor if ``step``.
+    def resume(
+        self, disposition: Disposition = Disposition.HANDLED, *, step: bool = False, absorbed: bool = False
+    ) -> None:
+        """Let the target go on.
+
+        Args:
+            disposition: What has become of the exception that it stopped for.
+            step: Run one instruction of its present processor only.
+            absorbed: This stop is of no interest: what was asked for before it, a step or a break, is still awaited.
 
         Raises:
             TargetError: It could not be told so.
