@@ -314,6 +314,8 @@ def answers(program: list[str], home: Path) -> Iterator[tuple[str, str]]:
 
 @pytest.mark.timeout(300)
 def test_the_facts_are_those_that_the_peer_finds(machine: Callable[..., Any], tmp_path: Path) -> None:
+    from run import GuestError
+
     peer = need_tool(str(PEER))
     guest = machine()
     assert guest.command("load faulty.sys") == ["6"]
