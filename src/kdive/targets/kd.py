@@ -134,8 +134,15 @@ class KdTarget(LiveTarget):
         self._unfinished: dict[int, int] = {}
         self._asked_to_stop = 0
         self._stale_until = 0.0
+        self._lost = ""
+        self.connection.mute = self._why_mute
         for memory in (self._virtual, self._frames):
             memory.before_write = functools.partial(self._lift, memory)
+
+    def _why_mute(self) -> str:
+        if self.halted:
+            return ""
+        return self._lost or "the target is running"
 
     # --- attaching -------------------------------------------------------------------------------------------------
 
@@ -245,8 +252,10 @@ class KdTarget(LiveTarget):
             try:
                 event = self.connection.next_event(max(end - time.monotonic(), 0), cancel)
             except TargetError as error:
+                self._lost = str(error)
+                self._left_standing = self.halted
                 self.halted = False
-                return LostEvent(str(error))
+                return LostEvent(self._lost)
             match event:
                 case None:
                     return None
