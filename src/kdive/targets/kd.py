@@ -58,6 +58,8 @@ _WINDOW = 16
 """The target removes breakpoints of its table within so many bytes of a reported stop."""
 
 _STALE_SECONDS = 2.0
+_LEAVE_WAIT = 1.0
+_CLEAN_WAIT = 2.0
 _SLOTS = 4
 _RESUME_FLAG = 0x10000
 _DR6_SLOTS = 0xF
@@ -135,6 +137,7 @@ class KdTarget(LiveTarget):
         self._asked_to_stop = 0
         self._stale_until = 0.0
         self._lost = ""
+        self._left_standing = False
         self.connection.mute = self._why_mute
         for memory in (self._virtual, self._frames):
             memory.before_write = functools.partial(self._lift, memory)
@@ -171,6 +174,9 @@ class KdTarget(LiveTarget):
         self._synchronise()
         self.identify()
         self._release_table()
+        self._virtual.forget()
+        # Requests to stop that were not needed: if they arrive after the target went on, nobody wants them.
+        self._asked_to_stop = 0
 
     def _synchronise(self) -> None:
         """Agree on packet numbers: a target that had a debugger before takes our first request for a repeated one.
@@ -195,6 +201,7 @@ class KdTarget(LiveTarget):
     def _nobody(self, deadline: float) -> TargetError:
         counters = self.connection.link.counters
         if counters.bytes_in == 0:
+            self._asked_to_stop = 0
             seen, hint = (
                 "nothing came back at all",
                 "is the guest running with debugging on (bcdedit /debug on; /dbgsettings serial), and on this port?",
@@ -274,13 +281,14 @@ class KdTarget(LiveTarget):
                     if self.halted:
                         # The same stop, reported again after a reset.
                         continue
+                    stepped = self._traced == event.processor
                     self._stopped(event)
                     if isinstance(event, ImageChange):
                         return ModuleEvent(
                             event.processor, event.program_counter, event.path, event.base, event.size, event.unload
                         )
                     if self._is_late(event) or self._is_stale(event):
-                        self.resume()
+                        self.resume(step=stepped)
                         continue
                     return ExceptionEvent(
                         event.processor,
@@ -369,6 +377,10 @@ class KdTarget(LiveTarget):
             self._asked_to_stop = 1
             self.connection.break_in()
 
+    def withdraw_interrupt(self) -> None:
+        """See :meth:`LiveTarget.withdraw_interrupt`."""
+        self._asked_to_stop = 0
+
     def resume(self, disposition: Disposition = Disposition.HANDLED, *, step: bool = False) -> None:
         """See :meth:`LiveTarget.resume`."""
         if not self.halted:
@@ -447,24 +459,26 @@ class KdTarget(LiveTarget):
 
             if not 0 <= processor < self.processors:
                 raise TargetError(f"no processor {processor}: the target has {self.processors}")
-            if self.connection.transfer_size >= CONTEXT_SIZE:
-                data = self.connection.require(requests.get_context(CONTEXT_ALL, processor), "read registers").data
-            else:
+            data = b""
+            if self.connection.transfer_size < CONTEXT_SIZE:
                 data = self._context_in_parts(processor, CONTEXT_SIZE)
+            if not data:
+                data = self.connection.require(requests.get_context(CONTEXT_ALL, processor), "read registers").data
             if len(data) < CONTEXT_SIZE:
                 raise TargetError(f"the target sent {len(data)} bytes of registers")
             self._contexts[processor] = data[:CONTEXT_SIZE]
         return self._contexts[processor]
 
     def _context_in_parts(self, processor: int, size: int) -> bytes:
-        """Read a context piece by piece, over a line that spoils long packets."""
+        """Read a context piece by piece, over a line that spoils long packets; empty if the target cannot do that."""
         data = b""
         while len(data) < size:
             wanted = min(self.connection.transfer_size, size - len(data))
             part = requests.get_context_part(len(data), wanted, processor)
-            piece = self.connection.require(part, "read registers").data[:wanted]
+            reply = self.connection.ask(part)
+            piece = b"" if reply.failed else reply.data[:wanted]
             if not piece:
-                break
+                return b""
             data += piece
         return data
 
@@ -548,9 +562,10 @@ class KdTarget(LiveTarget):
 
     def remove_breakpoint(self, handle: int) -> None:
         """See :meth:`LiveTarget.remove_breakpoint`."""
-        wanted = self._breakpoints.pop(handle, None)
+        wanted = self._breakpoints.get(handle)
         if wanted is not None:
             self._take_out(wanted)
+            del self._breakpoints[handle]
 
     def _put_breakpoints(self, except_at: int | None) -> None:
         for wanted in self._breakpoints.values():
@@ -654,26 +669,69 @@ class KdTarget(LiveTarget):
         return []
 
     def close(self) -> None:
-        """Take the breakpoints out and let the target run on; a lost link leaves nothing to do."""
+        """Take the breakpoints out and let the target run on.
+
+        A target whose breakpoints cannot be taken out is left standing: running, it would meet them with nobody there.
+
+        Raises:
+            TargetError: It could not be left running and whole; the message says how it was left.
+        """
         try:
-            with contextlib.suppress(TargetError):
-                if not self.halted:
-                    self._stop_for_leaving()
-                if self.halted:
-                    for handle in list(self._breakpoints):
-                        self.remove_breakpoint(handle)
-                    self._watched = ()
-                    stop = self._stop
-                    own = not isinstance(stop, ExceptionStop) or stop.code in (STATUS_BREAKPOINT, STATUS_SINGLE_STEP)
-                    self.resume(Disposition.HANDLED if own else Disposition.NOT_HANDLED)
+            self._let_go()
         finally:
             self.connection.close()
 
+    def _let_go(self) -> None:
+        try:
+            if not self.halted and self._must_stop_to_leave():
+                self._stop_for_leaving()
+            if self.halted:
+                for handle in list(self._breakpoints):
+                    self.remove_breakpoint(handle)
+                self._watched = ()
+                stop = self._stop
+                own = not isinstance(stop, ExceptionStop) or stop.code in (STATUS_BREAKPOINT, STATUS_SINGLE_STEP)
+                self.resume(Disposition.HANDLED if own else Disposition.NOT_HANDLED)
+                self._asked_to_stop = 0
+        except TargetError as error:
+            raise self._left(error) from error
+        if self._lost and (self._left_standing or self._in_target()):
+            raise self._left(TargetError(self._lost))
+
+    def _must_stop_to_leave(self) -> bool:
+        """Whether a running target has something of ours, or is about to stop because it was asked to."""
+        if self._lost:
+            return False
+        return bool(self._in_target()) or any(self._watching) or self._asked_to_stop > 0
+
+    def _in_target(self) -> list[int]:
+        return [wanted.address for wanted in self._breakpoints.values() if wanted.present]
+
     def _stop_for_leaving(self) -> None:
-        """Stop a running target if that is needed to take breakpoints out of it."""
-        if any(wanted.present for wanted in self._breakpoints.values()) or any(self._watching):
+        """Stop a running target; one that holds nothing of ours and does not stop soon is left running.
+
+        Raises:
+            TargetError: It holds something of ours and does not stop.
+        """
+        holds = bool(self._in_target()) or any(self._watching)
+        if self._asked_to_stop == 0:
             self.interrupt()
-            self.poll(_STEP_DEADLINE)
+        end = time.monotonic() + (_CLEAN_WAIT if holds else _LEAVE_WAIT)
+        while not self.halted and not self._lost and (left := end - time.monotonic()) > 0:
+            self.poll(left)
+        if holds and not self.halted and not self._lost:
+            raise TargetError("it did not stop to have its breakpoints taken out")
+
+    def _left(self, error: TargetError) -> TargetError:
+        places = ", ".join(f"{address:#x}" for address in self._in_target())
+        told = [error.what]
+        if places:
+            told.append(f"breakpoint instructions are left at {places}")
+        if self.halted or self._left_standing:
+            told.append("the target is left standing")
+        return TargetError(
+            "; ".join(told), where=self.description, hint="attach again: what was left is taken out, and it goes on"
+        )
 
 
 def _slots(event: ExceptionStop) -> tuple[int, ...]:
@@ -696,6 +754,8 @@ def open_kd(transport: Transport, cancel: CancelToken | None = None) -> KdTarget
     try:
         target.attach(cancel=cancel)
     except BaseException:
-        target.connection.close()
+        # It may have stopped because it was asked to: it must not be left standing.
+        with contextlib.suppress(TargetError):
+            target.close()
         raise
     return target
