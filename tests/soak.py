@@ -1,4 +1,4 @@
-"""How often random rounds are repeated: a tenth in ``make test``, all of them in ``make soak``."""
+"""How long tests of chance run: a tenth by default, in full with ``KDIVE_SOAK=1`` (``make soak``)."""
 
 from __future__ import annotations
 
@@ -9,21 +9,25 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-SOAK = bool(os.environ.get("KDIVE_SOAK"))
-SEED = int(os.environ.get("KDIVE_SEED", "1"))
+_SEED = int(os.environ.get("KDIVE_SEED", "1"))
 
 
-def count(full: int, share: int = 10) -> int:
-    """How many rounds of so many are run now."""
-    return full if SOAK else max(full // share, 1)
+def soaking() -> bool:
+    """Whether tests of chance run in full."""
+    return bool(os.environ.get("KDIVE_SOAK"))
 
 
-def seconds(of_a_tenth: float) -> float:
-    """The bound of a test, from that of its tenth."""
-    return of_a_tenth * (20 if SOAK else 1)
+def rounds(full: int) -> int:
+    """How many of the rounds to run."""
+    return full if soaking() else max(full // 10, 1)
 
 
-def rounds(full: int, share: int = 10) -> Iterator[random.Random]:
-    """The random numbers of each round; a round that fails can be had alone by its number and the seed."""
-    for number in range(count(full, share)):
-        yield random.Random(SEED * 1_000_003 + number)
+def bound(seconds: float) -> float:
+    """How long a test may take, from how long its tenth may."""
+    return seconds * (15 if soaking() else 1)
+
+
+def chances(full: int) -> Iterator[random.Random]:
+    """Random numbers for each of the rounds; ``KDIVE_SEED`` gives others."""
+    for number in range(rounds(full)):
+        yield random.Random(_SEED * 1_000_003 + number)

@@ -42,8 +42,13 @@ def go_on(session: Session) -> None:
 
 def serviced(session: Session, guest: Any, command: str) -> list[str]:
     """Give the guest a command, and attend to it until it has answered."""
-    assert session.run is not None
     guest.send(command)
+    return attended(session, guest)
+
+
+def attended(session: Session, guest: Any) -> list[str]:
+    """Attend to the guest until it has answered: it waits for the debugger whenever it prints or loads something."""
+    assert session.run is not None
     while not guest.has_answer():
         session.run.service()
     return guest.answer()

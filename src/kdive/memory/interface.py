@@ -31,7 +31,12 @@ class Memory(ABC):
 
     Implementations give :meth:`read_available` (and :meth:`regions`, :meth:`write` where they can); everything else is
     built on it. Addresses are unsigned 64-bit numbers. Readers should fetch a structure once and whole.
+
+    Attributes:
+        remote: Whether each place that is read costs a request to another machine.
     """
+
+    remote = False
 
     @abstractmethod
     def read_available(self, address: int, size: int) -> list[tuple[int, bytes]]:

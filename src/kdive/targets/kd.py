@@ -62,6 +62,7 @@ _LEAVE_WAIT = 1.0
 _CLEAN_WAIT = 2.0
 _SLOTS = 4
 _RESUME_FLAG = 0x10000
+_TICK_COUNT = 0xFFFFF78000000320
 _DR6_SLOTS = 0xF
 
 
@@ -139,6 +140,8 @@ class KdTarget(LiveTarget):
         self._lost = ""
         self._left_standing = False
         self.connection.mute = self._why_mute
+        self._doubted = False
+        self._uptime = 0
         for memory in (self._virtual, self._frames):
             memory.before_write = functools.partial(self._lift, memory)
 
@@ -244,6 +247,7 @@ class KdTarget(LiveTarget):
         with contextlib.suppress(MemoryAccessError):
             block = self.memory.u64(version.debugger_data) if version.debugger_data else 0
         self.hints = KernelHints(version.kernel_base, version.build, version.module_list, block)
+        self._uptime = self._read_uptime()
 
     def _release_table(self) -> None:
         """Free the target's breakpoint table: an earlier debugger may have left entries."""
@@ -268,10 +272,12 @@ class KdTarget(LiveTarget):
                     return None
                 case RestartedMarker():
                     self._forget()
-                    self._forget_breakpoints()
                     self.halted = False
-                    self.hints = None
-                    return RestartEvent()
+                    if self.hints is None:
+                        return RestartEvent()
+                    # Booted anew, or only tired of waiting for us: that shows once it stands.
+                    self._doubted = True
+                    self.connection.break_in()
                 case CommandString():
                     self.connection.tell(requests.resume(requests.DBG_CONTINUE, trace=False))
                 case DebugPrompt():
@@ -283,6 +289,18 @@ class KdTarget(LiveTarget):
                         continue
                     stepped = self._traced == event.processor
                     self._stopped(event)
+                    if self._doubted:
+                        self._doubted = False
+                        if not self._is_the_same_boot():
+                            self._forget()
+                            self._forget_breakpoints()
+                            self.halted = False
+                            self.hints = None
+                            self.connection.put_back(event)
+                            return RestartEvent()
+                        if isinstance(event, ExceptionStop) and not self._asked_to_stop and self._is_break_in(event):
+                            self.resume()
+                            continue
                     if isinstance(event, ImageChange):
                         return ModuleEvent(
                             event.processor, event.program_counter, event.path, event.base, event.size, event.unload
@@ -300,6 +318,28 @@ class KdTarget(LiveTarget):
                         event.first_chance,
                         _slots(event),
                     )
+
+    def _is_the_same_boot(self) -> bool:
+        """Whether a target that numbers its packets anew is the system that it was.
+
+        A running target that gets no answer for some seconds (this process was suspended, say) takes the debugger for
+        gone and starts its numbers anew, as it does after a restart.
+        """
+        version, hints = self.connection.version(), self.hints
+        if hints is None or (version.kernel_base, version.module_list) != (hints.base, hints.module_list):
+            return False
+        patched = [wanted.address for wanted in self._breakpoints.values() if wanted.present]
+        if patched:
+            read = (self.connection.ask(requests.read_memory(address, 1)) for address in patched)
+            return all(requests.transferred(reply) == bytes([_INT3]) for reply in read)
+        return 0 < self._uptime <= self._read_uptime()
+
+    def _read_uptime(self) -> int:
+        """``KUSER_SHARED_DATA.TickCountQuad``: clock ticks since the boot; 0 if it cannot be read."""
+        try:
+            return self.memory.u64(_TICK_COUNT)
+        except MemoryAccessError:
+            return 0
 
     def _stopped(self, event: ExceptionStop | ImageChange) -> None:
         self._forget()

@@ -33,6 +33,8 @@ class KdMemory(Memory):
         before_write: Called with the range that is about to be written.
     """
 
+    remote = True
+
     def __init__(self, connection: KdConnection, *, physical: bool = False) -> None:
         self._connection = connection
         self._physical = physical
@@ -100,11 +102,12 @@ class KdMemory(Memory):
                 index + length // LINE < len(wanted)
                 and wanted[index + length // LINE] == first + length
                 and length < requests.MAX_TRANSFER
-                # A page that is not there ends a read: reads do not cross pages, so that what follows is not lost.
-                and (first + length) % _PAGE
             ):
                 length += LINE
             data = self._unmasked(first, self._read(first, length))
+            if len(data) < length:
+                # A page that is not there ended it; those behind it may be there.
+                length = min(length, ((first + len(data)) // _PAGE + 1) * _PAGE - first)
             for offset in range(0, length, LINE):
                 self._lines[first + offset] = data[offset : offset + LINE]
             index += length // LINE

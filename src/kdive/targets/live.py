@@ -78,7 +78,7 @@ class PromptEvent(Record, frozen=True):
 
 
 class RestartEvent(Record, frozen=True):
-    """The target starts anew: every address, handle and breakpoint of before is void."""
+    """The target has started anew: every address, handle and breakpoint of before is void. Its first stop follows."""
 
 
 class LostEvent(Record, frozen=True):

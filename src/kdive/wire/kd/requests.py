@@ -15,8 +15,8 @@ from kdive.errors import FormatError
 from kdive.record import Record
 
 HEADER_SIZE = 56
-MAX_TRANSFER = 0x800
-"""Bytes that one read or write asks for; the transport's limit is 4000 with the header."""
+MAX_TRANSFER = 0xE00
+"""Bytes that one read or write asks for: whole cache lines, below the transport's limit of 4000 with the header."""
 
 DBG_CONTINUE, DBG_EXCEPTION_NOT_HANDLED = 0x00010002, 0x80010001
 BREAKPOINT_TABLE_SIZE = 32
