@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SAMPLE := src/kdive/samples/data
 
-.PHONY: setup demo test lint fuzz bench lab lab-build clean
+.PHONY: setup demo test soak lint fuzz bench lab lab-build clean
 
 setup: $(VENV)/.ready
 
@@ -21,6 +21,10 @@ test: setup
 	sh tools/system_packages.sh
 	sh tools/node_packages.sh
 	$(BIN)/python -m pytest
+
+soak: setup
+	sh tools/system_packages.sh
+	KDIVE_SOAK=1 $(BIN)/python -m pytest -q tests/frontends/mcp/test_races.py tests/lab
 
 lint: setup
 	$(BIN)/ruff check .
