@@ -24,7 +24,7 @@ test: setup
 
 soak: setup
 	sh tools/system_packages.sh
-	KDIVE_SOAK=1 $(BIN)/python -m pytest -q tests/frontends/mcp/test_races.py tests/lab
+	KDIVE_SOAK=1 $(BIN)/python -m pytest -q --timeout 1800 tests/frontends/mcp/test_races.py tests/lab
 
 lint: setup
 	$(BIN)/ruff check .

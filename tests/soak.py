@@ -17,9 +17,9 @@ def soaking() -> bool:
     return bool(os.environ.get("KDIVE_SOAK"))
 
 
-def rounds(full: int) -> int:
-    """How many of the rounds to run."""
-    return full if soaking() else max(full // 10, 1)
+def rounds(full: int, share: int = 10) -> int:
+    """How many of the rounds to run; slow ones have a smaller share than a tenth."""
+    return full if soaking() else max(full // share, 1)
 
 
 def bound(seconds: float) -> float:
@@ -27,7 +27,7 @@ def bound(seconds: float) -> float:
     return seconds * (15 if soaking() else 1)
 
 
-def chances(full: int) -> Iterator[random.Random]:
+def chances(full: int, share: int = 10) -> Iterator[random.Random]:
     """Random numbers for each of the rounds; ``KDIVE_SEED`` gives others."""
-    for number in range(rounds(full)):
+    for number in range(rounds(full, share)):
         yield random.Random(_SEED * 1_000_003 + number)

@@ -297,13 +297,22 @@ class RunControl:
         self._session.scope.drop_stack()
         self._session.scope.context = None
 
-    def _absorb(self, disposition: Disposition = Disposition.HANDLED) -> None:
-        """Send the target on after something that nobody wants to hear of."""
+    def _absorb(
+        self, event: ExceptionEvent | ModuleEvent, disposition: Disposition = Disposition.HANDLED
+    ) -> Stop | None:
+        """Send the target on after something that nobody wants to hear of.
+
+        If it was asked to stop it stays: it may not have heard that while it stood still.
+        """
+        if self._asked:
+            self._asked = False
+            return Stop("break", event.ip, event=event, asked=True)
         try:
             self._placing.arm()
         except CommandError as error:
             self.notes.append(error.what)
         self.target.resume(disposition)
+        return None
 
     # --- stopping --------------------------------------------------------------------------------------------------
 
@@ -389,8 +398,7 @@ class RunControl:
             return self._after_commands(Stop("module", event.ip, event=event, note=note), found.commands)
         if found.mode == "notify":
             self.notes.append(note)
-        self._absorb()
-        return None
+        return self._absorb(event)
 
     def _update_modules(self, event: ModuleEvent, name: str, image: str) -> None:
         from kdive.session.resolving import resolve_deferred
@@ -447,8 +455,7 @@ class RunControl:
             if watching:
                 return self._hit(watching, event)
             if not self._stepping:
-                self._absorb()
-                return None
+                return self._absorb(event)
         if event.code == SINGLE_STEP and self._stepping:
             return Stop("step", event.ip, event=event)
         return self._filtered(Stop("exception", event.ip, event=event), event)
@@ -460,16 +467,14 @@ class RunControl:
         if found.mode == "notify":
             chance = "first" if event.first_chance else "second"
             self.notes.append(f"{found.name} - code {event.code:08x} ({chance} chance) at {event.ip:#x}")
-        self._absorb(Disposition.HANDLED if found.handled else Disposition.NOT_HANDLED)
-        return None
+        return self._absorb(event, Disposition.HANDLED if found.handled else Disposition.NOT_HANDLED)
 
     def _hit(self, found: list[Breakpoint], event: ExceptionEvent) -> Stop | None:
         accepted = [entry for entry in found if counts(self._session, entry, event)]
         if not accepted:
             if self._stepping and event.code == SINGLE_STEP:
                 return Stop("step", event.ip, event=event)
-            self._absorb()
-            return None
+            return self._absorb(event)
         hit = accepted[0]
         if hit.once:
             self.breakpoints.remove(hit.id)
@@ -488,9 +493,10 @@ class RunControl:
             self.in_action = False
         if not goes_on or not self.target.halted:
             return stop if self.target.halted else None
-        self._absorb(self._natural_disposition())
+        assert isinstance(stop.event, ExceptionEvent | ModuleEvent)
+        kept = self._absorb(stop.event, self._natural_disposition())
         self.last = before
-        return None
+        return kept
 
     def _bugcheck(self) -> str:
         """The bugcheck that the target stopped for, in words; empty if it is none."""

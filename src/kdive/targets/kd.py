@@ -307,6 +307,9 @@ class KdTarget(LiveTarget):
                         )
                     if self._is_late(event) or self._is_stale(event):
                         self.resume(step=stepped)
+                        if self._asked_to_stop:
+                            # It may not have heard that while it stood still.
+                            self.connection.break_in()
                         continue
                     return ExceptionEvent(
                         event.processor,
