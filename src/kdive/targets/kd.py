@@ -296,6 +296,8 @@ class KdTarget(LiveTarget):
                             self._forget_breakpoints()
                             self.halted = False
                             self.hints = None
+                            # Its first stop is wanted, also if it is the one that we have just asked for.
+                            self._asked_to_stop = 1
                             self.connection.put_back(event)
                             return RestartEvent()
                         if isinstance(event, ExceptionStop) and not self._asked_to_stop and self._is_break_in(event):
