@@ -139,6 +139,7 @@ class KdTarget(LiveTarget):
         self._stale_until = 0.0
         self._lost = ""
         self._left_standing = False
+        self._attaching = False
         self.connection.mute = self._why_mute
         self._doubted = False
         self._uptime = 0
@@ -146,7 +147,7 @@ class KdTarget(LiveTarget):
             memory.before_write = functools.partial(self._lift, memory)
 
     def _why_mute(self) -> str:
-        if self.halted:
+        if self.halted or self._attaching:
             return ""
         return self._lost or "the target is running"
 
@@ -174,7 +175,11 @@ class KdTarget(LiveTarget):
             attempt_end = min(time.monotonic() + _ATTEMPT, end)
             while not self.halted and time.monotonic() < attempt_end:
                 self.poll(max(attempt_end - time.monotonic(), 0), cancel)
-        self._synchronise()
+        self._attaching = True
+        try:
+            self._synchronise()
+        finally:
+            self._attaching = False
         self.identify()
         self._release_table()
         self._virtual.forget()
@@ -197,8 +202,13 @@ class KdTarget(LiveTarget):
                     raise
                 # It answers a reset with its own, and reports the stop again.
                 self.connection.reset()
-                self.poll(_SYNCHRONISE_WAIT)
+                end = time.monotonic() + _SYNCHRONISE_WAIT
+                # Its own reset may look like a restart: the stop follows that.
+                while self.poll(max(end - time.monotonic(), 0)) is not None and not self.halted:
+                    pass
             else:
+                # What answers stands still.
+                self.halted = True
                 return
 
     def _nobody(self, deadline: float) -> TargetError:
@@ -724,9 +734,22 @@ class KdTarget(LiveTarget):
             TargetError: It could not be left running and whole; the message says how it was left.
         """
         try:
-            self._let_go()
+            try:
+                self._let_go()
+            except TargetError:
+                if not self.connection.has_event:
+                    raise
+                # It restarted meanwhile: nothing of ours is in it any more, and it may wait to be sent on.
+                self._await_restart()
+                self._let_go()
         finally:
             self.connection.close()
+
+    def _await_restart(self) -> None:
+        end = time.monotonic() + _CLEAN_WAIT
+        self.halted = False
+        while not self.halted and (left := end - time.monotonic()) > 0:
+            self.poll(left)
 
     def _let_go(self) -> None:
         try:
