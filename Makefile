@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SAMPLE := src/kdive/samples/data
 
-.PHONY: setup demo test lint fuzz bench lab lab-build clean
+.PHONY: setup demo test soak lint fuzz bench lab lab-build clean
 
 setup: $(VENV)/.ready
 
@@ -22,6 +22,10 @@ test: setup
 	sh tools/node_packages.sh
 	PYTHON=$(PYTHON) sh tools/peer.sh
 	$(BIN)/python -m pytest
+
+soak: setup
+	sh tools/system_packages.sh
+	KDIVE_SOAK=1 $(BIN)/python -m pytest -q --timeout 1800 tests/frontends/mcp/test_races.py tests/lab
 
 lint: setup
 	$(BIN)/ruff check .

@@ -226,6 +226,7 @@ def test_a_noisy_line_changes_nothing_that_is_read(
             assert session.memory.read(session.kernel.symbol("KiInner"), 0x800) == code
         assert run(session, "k; lm; !process 0 0")
         assert line.spoilt
+        session.close()
     finally:
         line.close()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,8 +11,13 @@ from kdive.options import AVAILABLE_BACKENDS, BACKENDS
 from kdive.record import Record
 
 if TYPE_CHECKING:
+    from kdive.cancel import CancelToken
     from kdive.session.session import Session, SessionOptions
     from kdive.targets.base import Target
+
+
+DEFAULT_PLACES = {"kd": "/tmp/kdive-kd.sock", "kdnet": "0.0.0.0:50000", "gdb": "127.0.0.1:1234"}
+"""Where a live target is looked for when a client of the MCP server does not say."""
 
 
 class SymbolRequest(Record, frozen=True):
@@ -98,20 +104,26 @@ class OpenRequest(Record, frozen=True):
             )
 
 
-def open_session(request: OpenRequest) -> Session:
+def open_session(request: OpenRequest, cancel: CancelToken | None = None) -> Session:
     """Open a target and a session on it. Runs on the owner thread.
 
+    Args:
+        request: What to open.
+        cancel: Ends the wait for a live target; it then runs on.
+
     Raises:
+        CancelledError: The token was cancelled.
         KdiveError: The target cannot be opened.
     """
     request.check()
     from kdive.session.session import Session
 
-    target = _open_kd(request) if request.backend == "kd" else _open_dump(request)
+    target = _open_kd(request, cancel) if request.backend == "kd" else _open_dump(request)
     try:
         return Session(target, request.symbols.options())
     except BaseException:
-        target.close()
+        with contextlib.suppress(TargetError):
+            target.close()
         raise
 
 
@@ -127,8 +139,8 @@ def _open_dump(request: OpenRequest) -> Target:
         raise TargetError(f"cannot open: {error.strerror or error}", where=str(path)) from error
 
 
-def _open_kd(request: OpenRequest) -> Target:
+def _open_kd(request: OpenRequest, cancel: CancelToken | None) -> Target:
     from kdive.targets.kd import open_kd
     from kdive.targets.transport import open_transport
 
-    return open_kd(open_transport(request.connect or ""))
+    return open_kd(open_transport(request.connect or "", cancel=cancel), cancel)

@@ -63,6 +63,7 @@ class KdConnection:
         output: What the target has printed, oldest first.
         requests: How many requests were made.
         transfer_size: Bytes that a read should ask for: fewer on a line that spoils long packets.
+        mute: Says why the target would not answer a request now; empty if it would.
     """
 
     def __init__(self, transport: Transport, record: Callable[[str, bytes], None] | None = None) -> None:
@@ -72,6 +73,7 @@ class KdConnection:
         self.output: deque[str] = deque(maxlen=_MAX_OUTPUT)
         self.requests = 0
         self.transfer_size = requests.MAX_TRANSFER
+        self.mute: Callable[[], str] = str
         self._clean = 0
         self._record = record
         self._events: deque[KdEvent] = deque()
@@ -190,14 +192,23 @@ class KdConnection:
         """Whether something is waiting to be taken."""
         return bool(self._events)
 
+    @property
+    def has_restarted(self) -> bool:
+        """Whether the target has begun anew, and nobody has taken that yet."""
+        return any(isinstance(event, RestartedMarker) for event in self._events)
+
     # --- requests --------------------------------------------------------------------------------------------------
 
     def ask(self, payload: bytes, deadline: float = REQUEST_DEADLINE) -> Reply:
         """Send a request and wait for its reply.
 
         Raises:
-            TargetError: None came, or the target restarted meanwhile.
+            TargetError: None came, the target restarted meanwhile, or it does not stand still.
         """
+        reason = self.mute()
+        if reason:
+            # Asked nevertheless, it would not answer, and take what was sent for something else when it stops.
+            raise TargetError(reason, hint="stop it first: Ctrl+C, break, or the interrupt tool")
         api = int.from_bytes(payload[:4], "little")
         self._replies.clear()
         self.requests += 1
@@ -236,7 +247,7 @@ class KdConnection:
                     self.link.ask_again()
                 else:
                     self.link.send(PacketType.STATE_MANIPULATE, payload)
-            if any(isinstance(event, RestartedMarker) for event in self._events):
+            if self.has_restarted:
                 raise TargetError("the target restarted", where=self.transport.description)
             left = end - time.monotonic()
             if left <= 0:

@@ -117,8 +117,10 @@ class LiveTarget(Target):
         processor: The processor that its registers are read of by default: the one that reported the last stop.
         thread: Address of the ``_ETHREAD`` that this processor runs, 0 if not known.
         hints: Where the kernel is; None before the target has said so.
+        takes_dispositions: Whether it can be told that an exception was not handled.
     """
 
+    takes_dispositions = True
     halted: bool
     processor: int
     thread: int
@@ -158,6 +160,12 @@ class LiveTarget(Target):
     @abstractmethod
     def interrupt(self) -> None:
         """Ask the target to stop; the stop arrives as an event."""
+
+    def withdraw_interrupt(self) -> None:
+        """Forget that the target was asked to stop: another stop came first, and nobody wants that one any more.
+
+        A transport whose requests to stop cannot be overtaken has nothing to do.
+        """
 
     @abstractmethod
     def registers(self, processor: int) -> RegisterContext:
