@@ -10,6 +10,7 @@ from kdive.errors import MemoryAccessError, TargetError, UnsupportedError
 from kdive.record import Record
 from kdive.targets.base import Capability
 from kdive.targets.kd_connection import KdConnection, RestartedMarker
+from kdive.targets.kd_hardware import KdHardware
 from kdive.targets.kd_memory import KdMemory
 from kdive.targets.live import (
     Disposition,
@@ -87,6 +88,7 @@ class KdTarget(LiveTarget):
         self._frames = KdMemory(self.connection, physical=True)
         self.memory = self._virtual
         self.physical = self._frames
+        self.hardware = KdHardware(self.connection, lambda: self.processor, self.forget_memory)
         self.capabilities = frozenset(
             (
                 Capability.MEMORY,
@@ -99,6 +101,7 @@ class KdTarget(LiveTarget):
                 Capability.BREAKPOINTS,
                 Capability.MSR,
                 Capability.IO_PORTS,
+                Capability.PCI,
             )
         )
         self._contexts: dict[int, bytes] = {}
@@ -512,6 +515,13 @@ class KdTarget(LiveTarget):
         if any(wanted.handle is not None for wanted in self._breakpoints.values()):
             self.interrupt()
             self.poll(_STEP_DEADLINE)
+
+    # --- additions ---------------------------------------------------------------------------------------------------
+
+    def forget_memory(self) -> None:
+        """Drop what was read of memory: something may have changed it while the target stands still."""
+        self._virtual.forget()
+        self._frames.forget()
 
 
 def open_kd(transport: Transport, cancel: CancelToken | None = None) -> KdTarget:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from kdive.arch.context import RegisterContext
     from kdive.cancel import CancelToken
     from kdive.memory.paging import PageTables
+    from kdive.targets.hardware import Hardware
 
 
 class Disposition(StrEnum):
@@ -111,11 +112,13 @@ class LiveTarget(Target):
         halted: Whether it stands still and answers.
         processor: The processor that its registers are read of by default: the one that reported the last stop.
         hints: Where the kernel is; None before the target has said so.
+        hardware: The machine below, None if the target does not reach it.
     """
 
     halted: bool
     processor: int
     hints: KernelHints | None
+    hardware: Hardware | None = None
 
     @abstractmethod
     def poll(self, seconds: float, cancel: CancelToken | None = None) -> TargetEvent | None:
