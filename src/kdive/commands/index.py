@@ -97,4 +97,5 @@ MODULES: dict[str, tuple[str, ...]] = {
     "apic": ("!apic",),
     "pci": ("!pci",),
     "hardware": ("rdmsr", "wrmsr", "ib", "iw", "id", "ob", "ow", "od"),
+    "dump_file": (".dump",),
 }

@@ -523,6 +523,16 @@ class KdTarget(LiveTarget):
         self._virtual.forget()
         self._frames.forget()
 
+    def raw_context(self, processor: int) -> bytes:
+        """See :meth:`LiveTarget.raw_context`."""
+        from kdive.arch.amd64.context import with_debug_registers
+
+        return with_debug_registers(self._raw_context(processor), self.special_registers(processor))
+
+    def address_space(self) -> int:
+        """See :meth:`LiveTarget.address_space`."""
+        return self.special_registers(self.processor)["cr3"]
+
 
 def open_kd(transport: Transport, cancel: CancelToken | None = None) -> KdTarget:
     """Attach to a KD target.

@@ -101,7 +101,7 @@ class KdConnection:
             TargetError: The connection is broken, or the target no longer acknowledges.
         """
         self.flush()
-        data = self.transport.read(seconds)
+        data = self.transport.read(seconds, self.link.missing)
         now = time.monotonic()
         if data is None:
             if self.link.in_the_middle and now - self._heard_at > SILENCE:

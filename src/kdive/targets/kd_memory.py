@@ -10,6 +10,8 @@ from kdive.memory.interface import Memory
 from kdive.wire.kd import requests
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from kdive.targets.kd_connection import KdConnection
 
 LINE = 0x200
@@ -95,6 +97,32 @@ class KdMemory(Memory):
             if len(piece) < wanted:
                 break
         return bytes(data)
+
+    def chunks(self, address: int, size: int, step: int = 1 << 20) -> Iterator[tuple[int, bytes]]:
+        """See :meth:`Memory.chunks`; a long range is read in the largest transfers and not kept."""
+        end = address + size
+        while address < end:
+            limit = min(address + step, end)
+            start, data = address, bytearray()
+            while address < limit:
+                piece = self._bulk(address, limit - address)
+                data += piece
+                address += len(piece)
+                if not piece:
+                    break
+            if data:
+                yield start, bytes(data)
+            if address < limit:
+                address = min((address & ~(_PAGE - 1)) + _PAGE, end)
+
+    def _bulk(self, address: int, size: int) -> bytes:
+        """One transfer: as large as a packet can be, unless the line spoils long ones."""
+        clean = self._connection.transfer_size >= requests.MAX_TRANSFER
+        wanted = min(size, requests.BULK_TRANSFER if clean else self._connection.transfer_size)
+        reply = self._connection.ask(
+            requests.read_memory(address, wanted, physical=self._physical, limit=requests.BULK_TRANSFER)
+        )
+        return requests.transferred(reply)[:wanted]
 
     def reason(self, address: int) -> str:
         """See :meth:`Memory.reason`."""

@@ -195,3 +195,21 @@ class LiveTarget(Target):
     @abstractmethod
     def take_output(self) -> list[str]:
         """Return what the target has printed since the last call, in lines or parts of lines."""
+
+    # --- for dumps -------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def raw_context(self, processor: int) -> bytes:
+        """The ``CONTEXT`` record of a processor, with the debug registers that are in force.
+
+        Raises:
+            TargetError: It cannot be read.
+        """
+
+    @abstractmethod
+    def address_space(self) -> int:
+        """Physical address of the page tables that the stopped processor reaches the kernel through.
+
+        Raises:
+            TargetError: It cannot be read.
+        """

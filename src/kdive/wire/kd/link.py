@@ -139,6 +139,11 @@ class HostLink:
         """Whether the rest of a packet is awaited."""
         return self._parser.pending > 0
 
+    @property
+    def missing(self) -> int:
+        """Bytes that the packet that is arriving still lacks, 0 if that cannot be told."""
+        return self._parser.missing
+
     def receive(self, data: bytes) -> Iterator[LinkEvent]:
         """Take bytes from the transport and yield what happened."""
         self.counters.bytes_in += len(data)
