@@ -19,6 +19,7 @@ demo: setup
 
 test: setup
 	sh tools/system_packages.sh
+	sh tools/node_packages.sh
 	$(BIN)/python -m pytest
 
 lint: setup

@@ -24,7 +24,7 @@ COMPILE = (
         "-Wno-unused-function",
         "-Wno-invalid-noreturn",
         "-fasynchronous-unwind-tables",
-        "-fdebug-compilation-dir=.",
+        "-ffile-compilation-dir=.",
         "-Iinclude",
         "-Ikd",
     ),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 MASK64 = (1 << 64) - 1
+USER_SPACE_END = 1 << 47
+"""First address above user space, on AMD64 and ARM64 Windows with 4-level tables."""
 
 
 def format_address(address: int, pointer_size: int = 8) -> str:

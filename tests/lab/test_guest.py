@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
@@ -41,8 +42,13 @@ def go_on(session: Session) -> None:
 
 def serviced(session: Session, guest: Any, command: str) -> list[str]:
     """Give the guest a command, and attend to it until it has answered."""
-    assert session.run is not None
     guest.send(command)
+    return attended(session, guest)
+
+
+def attended(session: Session, guest: Any) -> list[str]:
+    """Attend to the guest until it has answered: it waits for the debugger whenever it prints or loads something."""
+    assert session.run is not None
     while not guest.has_answer():
         session.run.service()
     return guest.answer()
@@ -224,10 +230,16 @@ def test_a_noisy_line_changes_nothing_that_is_read(
         line.close()
 
 
-def test_the_kept_images_are_what_the_sources_give() -> None:
+def test_the_kept_images_are_what_the_sources_give_in_any_folder(tmp_path: Path) -> None:
     for name in ("clang-14", "lld-link-14"):
         need_tool(name)
+    elsewhere = tmp_path / "some" / "other folder" / "lab"
+    shutil.copytree(LAB, elsewhere)
     done = subprocess.run(
-        [sys.executable, str(LAB / "build.py"), "--check"], capture_output=True, text=True, check=False, timeout=100
+        [sys.executable, str(elsewhere / "build.py"), "--check"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=100,
     )
     assert done.returncode == 0, done.stderr

@@ -186,8 +186,9 @@ def test_registers_and_memory_are_set(live: Callable[[FakeKd], Session]) -> None
     assert session.memory.read(session.kernel.symbol("KeBugCheckEx"), 8)[:2] == b"\x90\x91"
 
 
-def test_breakpoints_in_user_space_are_refused_for_now(live: Callable[[FakeKd], Session]) -> None:
+def test_breakpoints_in_user_space_need_a_page_that_is_in_memory(live: Callable[[FakeKd], Session]) -> None:
     session = live(FakeKd())
     outcome = Dispatcher(session, lambda *_: None, TextRenderer().plain).run("bp 1000")
     assert outcome.error is not None
-    assert "user space" in outcome.error.what
+    assert "the page of 0x1000 is not in memory" in outcome.error.what
+    assert "ba e1" in (outcome.error.hint or "")

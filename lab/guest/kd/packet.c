@@ -133,6 +133,9 @@ int KdpSend(USHORT type, const VOID *head, ULONG head_size, const VOID *data, UL
         if (answer == KdReset)
             tries++;
     }
+    /* Nobody listens: whoever comes later begins anew. */
+    NextId = INITIAL_ID | SYNC;
+    ExpectedId = INITIAL_ID;
     KdDebuggerNotPresent = 1;
     return 0;
 }

@@ -1,14 +1,15 @@
 /* Processes, threads, and a scheduler that takes turns. */
 #include "kernel.h"
 
-#define MAX_PROCESSES 16
+#define MAX_PROCESSES 128
 #define MAX_THREADS 32
 #define STACK_SIZE 0x4000
 enum { Initialized, Ready, Running, Standby, Terminated, Waiting };
 
 LIST_ENTRY PsActiveProcessHead;
 PEPROCESS PsInitialSystemProcess;
-static EPROCESS Processes[MAX_PROCESSES];
+/* Apart from each other, and each elsewhere in its page, as in a pool. */
+static union { EPROCESS Process; UCHAR Room[0x1030]; } Processes[MAX_PROCESSES];
 static ETHREAD Threads[MAX_THREADS];
 static UCHAR Stacks[MAX_THREADS][STACK_SIZE] __attribute__((aligned(4096)));
 static ULONG ProcessCount, ThreadCount;
@@ -26,7 +27,7 @@ static void InsertTail(LIST_ENTRY *head, LIST_ENTRY *entry)
 
 PEPROCESS PsCreateProcess(const CHAR *name, ULONG64 id, ULONG64 parent)
 {
-    PEPROCESS process = &Processes[ProcessCount++];
+    PEPROCESS process = &Processes[ProcessCount++].Process;
     process->Pcb.Header.Type = 3;
     process->Pcb.DirectoryTableBase = read_cr3();
     process->Pcb.ThreadListHead.Flink = process->Pcb.ThreadListHead.Blink = &process->Pcb.ThreadListHead;

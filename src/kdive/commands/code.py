@@ -31,6 +31,7 @@ def code_lines(session: Session, instructions: list[Instruction]) -> list[CodeLi
         current = -1
     lines: list[CodeLine] = []
     for index, instruction in enumerate(instructions):
+        session.cancel.check()
         nearest = session.engine.nearest(instruction.address)
         label = ""
         if nearest is not None and (index == 0 or (nearest.displacement == 0 and nearest.symbol is not None)):

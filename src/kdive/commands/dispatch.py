@@ -54,6 +54,10 @@ class QuitRequest(Exception):  # noqa: N818 (not an error)
     """Raised by ``q``."""
 
 
+class GoOn(Exception):  # noqa: N818 (not an error)
+    """Raised by ``g`` and ``gc`` in the commands of a breakpoint: the rest is not run, and the target goes on."""
+
+
 def _admit_all(command: str) -> None:
     del command
 
@@ -79,6 +83,8 @@ class Dispatcher:
         self._capture: list[str] | None = None
         self._interpreter = Interpreter(self)
         self._running = ""
+        if session.run is not None:
+            session.run.perform = self.perform
 
     # --- the interpreter's host ------------------------------------------------------------------------------------
 
@@ -138,6 +144,21 @@ class Dispatcher:
             LineAborted: One of them failed.
         """
         self._interpreter.run(commands)
+
+    def perform(self, commands: str) -> bool:
+        """Run the commands of a breakpoint or an event; says whether one of them sent the target on.
+
+        What fails is shown; the target then stays halted.
+        """
+        try:
+            self._interpreter.run(commands)
+        except GoOn:
+            return True
+        except LineAborted as aborted:
+            self.write(f"error: {aborted.original.what}, in the commands of this stop: {commands}")
+        except KdiveError as error:
+            self.write(f"error: {error.what}, in the commands of this stop: {commands}")
+        return False
 
     def read_script(self, path: str) -> str:
         """Read a script file.

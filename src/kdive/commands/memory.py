@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from typing import TYPE_CHECKING
 
 from kdive.commands.results.memory import (
@@ -18,12 +19,16 @@ from kdive.record import Record
 from kdive.targets.base import Capability
 
 if TYPE_CHECKING:
+    from kdive.cancel import CancelToken
     from kdive.commands.context import CommandContext
     from kdive.expr.ranges import AddressRange
     from kdive.memory.interface import Memory
 
 _MAX_STRING = 0x1000
 _MAX_LIST = 10000
+_MAX_ELEMENTS = 0x20000
+_CODES = {1: "B", 2: "H", 4: "I", 8: "Q"}
+_PRINTABLE = bytes(byte if 32 <= byte < 127 else ord(".") for byte in range(256))
 
 
 class Format(Record, frozen=True):
@@ -66,20 +71,40 @@ def sparse_bytes(memory: Memory, address: int, size: int) -> tuple[bytearray, by
     return data, mask
 
 
-def read_rows(memory: Memory, address: int, count: int, form: Format) -> list[MemoryRow]:
-    """Read elements and cut them into rows."""
+def read_rows(
+    memory: Memory, address: int, count: int, form: Format, cancel: CancelToken | None = None
+) -> list[MemoryRow]:
+    """Read elements and cut them into rows.
+
+    Raises:
+        CommandError: More elements are asked for than anybody reads.
+    """
+    if count > _MAX_ELEMENTS:
+        raise CommandError(
+            f"at most {_MAX_ELEMENTS:#x} elements are displayed at once, not {count:#x}",
+            hint="s searches a range, .writemem saves it",
+        )
     data, mask = sparse_bytes(memory, address, count * form.size)
     rows: list[MemoryRow] = []
     step = form.per_row * form.size
     for start in range(0, len(data), step):
+        if cancel is not None:
+            cancel.check()
         end = min(start + step, len(data))
-        values = [
-            int.from_bytes(data[at : at + form.size], "little") if all(mask[at : at + form.size]) else None
-            for at in range(start, end, form.size)
-        ]
+        piece, there = data[start:end], mask[start:end]
+        values: list[int | None]
         text = ""
-        if form.text:
-            text = printable([data[at] if mask[at] else None for at in range(start, end)])
+        if 0 not in there and len(piece) % form.size == 0:
+            values = list(struct.unpack(f"<{len(piece) // form.size}{_CODES[form.size]}", piece))
+            if form.text:
+                text = piece.translate(_PRINTABLE).decode("ascii")
+        else:
+            values = [
+                int.from_bytes(data[at : at + form.size], "little") if all(mask[at : at + form.size]) else None
+                for at in range(start, end, form.size)
+            ]
+            if form.text:
+                text = printable([data[at] if mask[at] else None for at in range(start, end)])
         rows.append(MemoryRow(address + start, values, text))
     return rows
 
@@ -97,7 +122,7 @@ def _range(context: CommandContext, arguments: str, size: int, default: int) -> 
 
 def _display(context: CommandContext, arguments: str, form: Format) -> MemoryDisplay:
     found = _range(context, arguments, form.size, form.default)
-    rows = read_rows(context.session.memory, found.start, found.count, form)
+    rows = read_rows(context.session.memory, found.start, found.count, form, context.cancel)
     return MemoryDisplay(form.element, form.size, rows, form.per_row)
 
 
@@ -143,7 +168,8 @@ def dps(context: CommandContext, arguments: str) -> PointerDisplay:
     found = _range(context, arguments, size, 16)
     form = Format("qword", size, 1, 16)
     rows: list[PointerRow] = []
-    for row in read_rows(context.session.memory, found.start, found.count, form):
+    for row in read_rows(context.session.memory, found.start, found.count, form, context.cancel):
+        context.cancel.check()
         value = row.values[0]
         symbol = context.name_of(value) if value is not None else None
         rows.append(PointerRow(row.address, value, symbol or ""))
@@ -173,7 +199,8 @@ def dpp(context: CommandContext, arguments: str) -> PointerDisplay:
     memory = context.session.memory
     found = _range(context, arguments, size, 16)
     rows: list[PointerRow] = []
-    for row in read_rows(memory, found.start, found.count, Format("qword", size, 1, 16)):
+    for row in read_rows(memory, found.start, found.count, Format("qword", size, 1, 16), context.cancel):
+        context.cancel.check()
         value = row.values[0]
         text, target, symbol = "", [], ""
         if value is not None and kind == "a":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from kdive.addr import USER_SPACE_END
 from kdive.commands.results.modules import (
     HeaderSection,
     ImageHeaders,
@@ -143,11 +144,10 @@ def lmv(context: CommandContext, arguments: str) -> ModuleList:
 def _list(context: CommandContext, options: set[str], pattern: str, address: int | None) -> ModuleList:
     session = context.session
     states = session.engine.states
-    kernel_half = 1 << 47
     if "u" in options and "k" not in options:
-        states = [state for state in states if state.module.base < kernel_half]
+        states = [state for state in states if state.module.base < USER_SPACE_END]
     if "k" in options and "u" not in options:
-        states = [state for state in states if state.module.base >= kernel_half]
+        states = [state for state in states if state.module.base >= USER_SPACE_END]
     if address is not None:
         states = [state for state in states if state.module.contains(address)]
     matcher = wildcard(pattern)

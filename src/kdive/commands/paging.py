@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kdive.addr import MASK64
+from kdive.addr import MASK64, USER_SPACE_END
 from kdive.commands.results.paging import AddressUsage, PageWalk, PteLevel, VirtualAddresses
 from kdive.commands.spec import Group, command
 from kdive.errors import CommandError, KdiveError
@@ -74,7 +74,7 @@ def _translated(context: CommandContext) -> TranslatedMemory:
     if isinstance(memory, TranslatedMemory):
         return memory
     if isinstance(target, LiveTarget) and target.physical is not None:
-        return TranslatedMemory(target.physical, target.page_tables(session.base_context().values.get("cr3", 0)))
+        return TranslatedMemory(target.physical, target.page_tables(session.special_register("cr3") or 0))
     raise CommandError("this target has no page tables")
 
 
@@ -186,7 +186,7 @@ def address_(context: CommandContext, arguments: str) -> AddressUsage:
     if unloaded is not None:
         details.append(("Module Name", unloaded.name))
         return AddressUsage(address, "Unloaded image", unloaded.start, unloaded.end, details)
-    if address < 1 << 47:
+    if address < USER_SPACE_END:
         return AddressUsage(address, "User space", details=details)
     if address < 0xFFFF << 48:
         return AddressUsage(address, "Not canonical: no such address", details=details)

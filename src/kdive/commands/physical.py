@@ -35,5 +35,5 @@ def db(context: CommandContext, arguments: str) -> MemoryDisplay:
         raise context.usage_error("a physical address is needed")
     form = FORMATS[context.name[2:].lower()]
     found = context.range(arguments, form.size, form.default)
-    rows = read_rows(physical, found.start, found.count, form)
+    rows = read_rows(physical, found.start, found.count, form, context.cancel)
     return MemoryDisplay(form.element, form.size, rows, form.per_row, physical=True)

@@ -14,6 +14,7 @@ from kdive.targets.base import Capability
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from kdive.cancel import CancelToken
     from kdive.commands.context import CommandContext
     from kdive.memory.interface import Memory
 
@@ -23,7 +24,9 @@ _STEP = 1 << 20
 _UNITS = {"b": 1, "w": 2, "d": 4, "q": 8}
 
 
-def find_all(memory: Memory, start: int, size: int, pattern: bytes, step: int = 1) -> Iterator[tuple[int, int]]:
+def find_all(
+    memory: Memory, start: int, size: int, pattern: bytes, step: int = 1, cancel: CancelToken | None = None
+) -> Iterator[tuple[int, int]]:
     """Yield ``(address, bytes looked at so far)`` of each place where a pattern stands.
 
     A hit may lie across two runs of a chunked read as long as memory is contiguous.
@@ -31,7 +34,7 @@ def find_all(memory: Memory, start: int, size: int, pattern: bytes, step: int = 
     carry = b""
     expected = -1
     looked = 0
-    for address, data in memory.chunks(start, size, _STEP):
+    for address, data in memory.chunks(start, size, _STEP, cancel):
         if address != expected:
             carry = b""
         block = carry + data
@@ -103,8 +106,7 @@ def s(context: CommandContext, arguments: str) -> SearchHits:
     session = context.session
     hits: list[int] = []
     looked = 0
-    for address, seen in find_all(session.memory, found.start, found.count * unit, pattern, step):
-        context.cancel.check()
+    for address, seen in find_all(session.memory, found.start, found.count * unit, pattern, step, context.cancel):
         looked = seen
         if address >= 0:
             hits.append(address)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 _REASONS = {
     "is not in this release": (
-        "gc pa pc pt ph ta tc tt th wt .restart .kill .detach .abandon bu bm ba br bs bsc .bpcmds sx sxe sxd sxi "
-        "sxn sxr a .pagein !ioapic !handle !object !vad !pool !poolused !poolfind !vm !memusage !pfn !irp !drvobj "
-        "!devobj !devstack !devnode !locks !stacks !dpcs !timer !apc !ready !verifier !token !sd !reg !session "
-        "!job !chkimg !uniqstack !findstack !for_each_frame .shell .lines kd .kframes !sysinfo .context "
-        ".tss"
+        ".restart .kill .detach .abandon a .pagein !ioapic !handle !object !vad !pool !poolused !poolfind !vm "
+        "!memusage !pfn !irp !drvobj !devobj !devstack !devnode !locks !stacks !dpcs !timer !apc !ready !verifier "
+        "!token !sd !reg !session !job !chkimg !uniqstack !findstack !for_each_frame .shell .lines kd .kframes "
+        "!sysinfo .context .tss"
     ),
 }
 

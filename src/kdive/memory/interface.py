@@ -11,6 +11,8 @@ from kdive.record import Record
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from kdive.cancel import CancelToken
+
 
 class Region(Record, frozen=True):
     """A run of readable addresses: ``start`` (inclusive), ``size`` in bytes."""
@@ -29,7 +31,12 @@ class Memory(ABC):
 
     Implementations give :meth:`read_available` (and :meth:`regions`, :meth:`write` where they can); everything else is
     built on it. Addresses are unsigned 64-bit numbers. Readers should fetch a structure once and whole.
+
+    Attributes:
+        remote: Whether each place that is read costs a request to another machine.
     """
+
+    remote = False
 
     @abstractmethod
     def read_available(self, address: int, size: int) -> list[tuple[int, bytes]]:
@@ -87,10 +94,18 @@ class Memory(ABC):
         """Return the known runs of readable addresses, ascending (empty if unknown)."""
         return ()
 
-    def chunks(self, address: int, size: int, step: int = 1 << 20) -> Iterator[tuple[int, bytes]]:
-        """Yield the readable runs of a long range in bounded pieces of at most ``step`` bytes."""
+    def chunks(
+        self, address: int, size: int, step: int = 1 << 20, cancel: CancelToken | None = None
+    ) -> Iterator[tuple[int, bytes]]:
+        """Yield the readable runs of a long range in bounded pieces of at most ``step`` bytes.
+
+        Raises:
+            CancelledError: The token was cancelled; it is looked at before each piece, also where nothing is readable.
+        """
         end = address + size
         while address < end:
+            if cancel is not None:
+                cancel.check()
             length = min(step, end - address)
             yield from self.read_available(address, length)
             address += length

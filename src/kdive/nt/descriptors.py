@@ -54,7 +54,7 @@ def descriptor_tables(kernel: Kernel, processor: int) -> DescriptorTables:
     if kernel.target.machine != "amd64":
         raise UnsupportedError("only x64 processors have descriptor tables")
     if isinstance(kernel.target, LiveTarget):
-        values = kernel.target.registers(processor).values
+        values = kernel.target.special_registers(processor)
         if "gdtr" in values:
             return DescriptorTables(
                 values["gdtr"], values["gdtl"], values["idtr"], min(values["idtl"], _IDT_LIMIT), values.get("tr", 0)

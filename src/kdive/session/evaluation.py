@@ -15,6 +15,29 @@ if TYPE_CHECKING:
     from kdive.session.session import Session
     from kdive.symbols.types import Type
 
+SPECIAL_REGISTERS = frozenset(
+    [
+        "cr0",
+        "cr2",
+        "cr3",
+        "cr4",
+        "cr8",
+        "dr0",
+        "dr1",
+        "dr2",
+        "dr3",
+        "dr6",
+        "dr7",
+        "gdtr",
+        "gdtl",
+        "idtr",
+        "idtl",
+        "tr",
+        "ldtr",
+    ]
+)
+"""Registers that are not part of a context and are asked for when they are named."""
+
 _TEMPORARIES = {f"t{index}" for index in range(20)}
 
 
@@ -91,7 +114,8 @@ class SessionScope:
             from kdive.arch.arm64.context import read_register
         else:
             from kdive.arch.amd64.context import read_register
-        return read_register(context, name)
+        value = read_register(context, name)
+        return self._session.special_register(name) if value is None and name in SPECIAL_REGISTERS else value
 
     def pseudo(self, name: str) -> Value | None:
         """Return a pseudo-register or user variable.

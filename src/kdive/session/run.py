@@ -1,4 +1,4 @@
-"""Run control of a live target: going on, stopping, stepping, and what a stop means.
+"""Run control of a live target: going on, stopping, and what a stop means.
 
 Nothing here waits without an end: whoever waits says for how long, and a stop that comes between two waits is kept.
 """
@@ -13,6 +13,9 @@ from kdive.errors import CommandError, KdiveError
 from kdive.nt.naming import base_name, module_name
 from kdive.record import Record
 from kdive.session.breakpoints import Breakpoint, BreakpointTable
+from kdive.session.filters import EventFilters
+from kdive.session.hits import counts
+from kdive.session.placing import Placing
 from kdive.symbols.images import Module
 from kdive.targets.live import (
     Disposition,
@@ -24,25 +27,37 @@ from kdive.targets.live import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from kdive.cancel import CancelToken
     from kdive.session.session import Session
     from kdive.targets.live import LiveTarget, TargetEvent
 
 BREAKPOINT, SINGLE_STEP = 0x80000003, 0x80000004
 StopKind = Literal[
-    "breakpoint", "exception", "step", "bugcheck", "break", "module", "prompt", "target_reloaded", "lost"
+    "breakpoint",
+    "watchpoint",
+    "exception",
+    "step",
+    "bugcheck",
+    "break",
+    "module",
+    "prompt",
+    "target_reloaded",
+    "lost",
 ]
 _STEP_WAIT = 10.0
 _CALL_WAIT = 3600.0
 _MAX_PENDING = 64
+_LEAVE_WAIT = 5.0
 
 
 class Stop(Record, frozen=True):
     """Why the target stands still.
 
     Attributes:
-        kind: ``breakpoint``, ``step``, ``break`` (asked for, or an ``int3`` in the code), ``bugcheck``, ``exception``,
-            ``module`` (loaded or unloaded), ``prompt``, ``target_reloaded``, or ``lost`` (the link).
+        kind: ``breakpoint``, ``watchpoint``, ``step``, ``break`` (asked for, or an ``int3`` in the code), ``bugcheck``,
+            ``exception``, ``module`` (loaded or unloaded), ``prompt``, ``target_reloaded``, or ``lost`` (the link).
         ip: Where it stands, None if it does not answer.
         breakpoint: The breakpoint that was hit.
         event: What the target reported.
@@ -64,25 +79,53 @@ class RunControl:
         target: Its target.
 
     Attributes:
-        breakpoints: The user's breakpoints.
+        breakpoints: The breakpoints.
+        filters: What becomes of exceptions and module events.
         last: The last stop that was taken.
         coherent: Whether the module list and all that hangs on it are there; not so early in a boot.
+        notes: What happened without stopping the target and should be shown.
+        perform: Runs the commands of a breakpoint or an event when it stops the target; says whether they sent it on.
+        in_action: Whether such commands are running.
     """
 
     def __init__(self, session: Session, target: LiveTarget) -> None:
         self.target = target
         self.breakpoints = BreakpointTable()
+        self.filters = EventFilters()
         self.last: Stop | None = None
         self.coherent = True
+        self.notes: deque[str] = deque(maxlen=_MAX_PENDING)
+        self.perform: Callable[[str], bool] | None = None
+        self.in_action = False
         self._session = session
+        self._placing = Placing(session, target, self.breakpoints)
         self._pending: deque[Stop] = deque(maxlen=_MAX_PENDING)
         self._stepping = False
         self._asked = False
+        self._recover()
+
+    def _recover(self) -> None:
+        try:
+            repaired = self._placing.recover()
+        except KdiveError as error:
+            self._session.kernel.notices.append(
+                f"breakpoint instructions of an earlier debugger are still in the guest: {error.what}"
+            )
+        else:
+            if repaired:
+                self._session.kernel.notices.append(
+                    f"{repaired} breakpoint instructions that an earlier debugger left in the guest were taken out"
+                )
 
     @property
     def running(self) -> bool:
         """Whether the target runs and no stop is waiting to be taken."""
         return not self.target.halted and not self._pending
+
+    @property
+    def placing(self) -> Placing:
+        """Where breakpoints are put."""
+        return self._placing
 
     # --- going on --------------------------------------------------------------------------------------------------
 
@@ -94,21 +137,23 @@ class RunControl:
         target really moves past it.
 
         Raises:
+            CommandError: A breakpoint cannot be set; the target has not moved.
             TargetError: It could not be told to.
         """
         self.service()
         if not self.target.halted:
             return True
+        self._placing.arm()
         self._pending.clear()
         self._forget_view()
-        self.breakpoints.arm(self.target)
         self.target.resume(disposition or self._natural_disposition())
         return False
 
     def _natural_disposition(self) -> Disposition:
         event = self.last.event if self.last is not None else None
-        theirs = isinstance(event, ExceptionEvent) and event.code not in (BREAKPOINT, SINGLE_STEP)
-        return Disposition.NOT_HANDLED if theirs else Disposition.HANDLED
+        if not isinstance(event, ExceptionEvent) or event.code in (BREAKPOINT, SINGLE_STEP):
+            return Disposition.HANDLED
+        return Disposition.HANDLED if self.filters.exception(event.code).handled else Disposition.NOT_HANDLED
 
     def interrupt(self) -> bool:
         """Ask the target to stop; say whether it stood still already."""
@@ -126,7 +171,8 @@ class RunControl:
             CommandError: The target did not come back.
             TargetError: It could not be told to.
         """
-        self._need_halted()
+        self.need_halted()
+        self._placing.arm()
         self._forget_view()
         self._stepping = True
         try:
@@ -138,29 +184,51 @@ class RunControl:
             raise CommandError("the step has not ended", hint="the target is running; Ctrl+C or interrupt stops it")
         return stop
 
-    def run_to(self, address: int, cancel: CancelToken | None = None) -> Stop:
+    def run_to(self, address: int, cancel: CancelToken | None = None, *, thread: int = 0, least_sp: int = 0) -> Stop:
         """Run until an address is reached, or until something else stops the target.
 
+        Args:
+            address: Where to stop.
+            cancel: Ends the wait; the target is asked to stop then.
+            thread: Stop in this thread only, 0 for any.
+            least_sp: Stop only where the stack pointer is at least that.
+
         Raises:
-            CancelledError: The token was cancelled; the target is asked to stop first.
+            CancelledError: The token was cancelled.
+            CommandError: A breakpoint cannot be set.
             TargetError: It could not be told to.
         """
-        self._need_halted()
-        temporary = self.breakpoints.add(address, temporary=True)
+        self.need_halted()
+        process = self._session.process if address < 1 << 47 else None
+        temporary = self.breakpoints.add(
+            Breakpoint(
+                0,
+                address,
+                temporary=True,
+                thread=thread,
+                least_sp=least_sp,
+                process=0 if process is None else process.address,
+            )
+        )
         try:
             self.resume()
             stop = self.wait(_CALL_WAIT, cancel)
         finally:
             self.breakpoints.remove(temporary.id)
             if self.target.halted:
-                self.breakpoints.disarm_removed(self.target)
+                self._placing.disarm_removed()
         if stop is None:
             raise CommandError(
                 "the address was not reached", hint="the target is running; Ctrl+C or interrupt stops it"
             )
         return stop
 
-    def _need_halted(self) -> None:
+    def need_halted(self) -> None:
+        """See that the target stands still.
+
+        Raises:
+            CommandError: It runs.
+        """
         self.service()
         if not self.target.halted:
             raise CommandError("the target is running", hint="stop it first: Ctrl+C, or interrupt")
@@ -168,6 +236,14 @@ class RunControl:
     def _forget_view(self) -> None:
         self._session.scope.drop_stack()
         self._session.scope.context = None
+
+    def _absorb(self, disposition: Disposition = Disposition.HANDLED) -> None:
+        """Send the target on after something that nobody wants to hear of."""
+        try:
+            self._placing.arm()
+        except CommandError as error:
+            self.notes.append(error.what)
+        self.target.resume(disposition)
 
     # --- stopping --------------------------------------------------------------------------------------------------
 
@@ -208,8 +284,7 @@ class RunControl:
                 return Stop("lost", event=event, note=event.reason)
             case RestartEvent():
                 self.coherent = False
-                self.breakpoints.forget_handles()
-                self.target.interrupt()
+                self._placing.forget()
                 return None
             case PromptEvent():
                 return Stop("prompt", event=event, note=event.text)
@@ -219,10 +294,27 @@ class RunControl:
                 self._session.stopped()
                 return self._exception(event)
 
+    # --- modules ---------------------------------------------------------------------------------------------------
+
     def _module(self, event: ModuleEvent) -> Stop | None:
         if not self.coherent:
             return self._reloaded(event)
         self._session.stopped()
+        image = base_name(event.path)
+        name = module_name(image)
+        self._update_modules(event, name, image)
+        found = self.filters.module(name, unload=event.unload)
+        note = f"{'Unload' if event.unload else 'Load'} module {image} at {event.base:#x}"
+        if found.mode == "break":
+            return self._after_commands(Stop("module", event.ip, event=event, note=note), found.commands)
+        if found.mode == "notify":
+            self.notes.append(note)
+        self._absorb()
+        return None
+
+    def _update_modules(self, event: ModuleEvent, name: str, image: str) -> None:
+        from kdive.session.resolving import resolve_deferred
+
         engine = self._session.engine
         try:
             self._session.kernel.refresh_modules()
@@ -232,17 +324,12 @@ class RunControl:
             # The kernel tells of it before it takes the module off its list.
             engine.set_modules([module for module in engine.modules if module.base != event.base])
         elif engine.module_at(event.base) is None and event.size:
-            image = base_name(event.path)
-            engine.add_modules([Module(module_name(image), image, event.path, event.base, event.size)])
-        self.breakpoints.arm(self.target)
-        self.target.resume()
-        return None
+            engine.add_modules([Module(name, image, event.path, event.base, event.size)])
+        resolve_deferred(self._session, self.breakpoints)
 
-    def _reloaded(self, event: ModuleEvent) -> Stop:
+    def _reloaded(self, event: ModuleEvent | ExceptionEvent) -> Stop:
         """The first stop of a new boot."""
-        self.target.identify()
-        self._session.restarted()
-        self.coherent = bool(self._session.engine.modules)
+        self._find_kernel()
         note = (
             "the guest restarted; earlier addresses are void"
             if self.coherent
@@ -251,30 +338,77 @@ class RunControl:
         )
         return Stop("target_reloaded", event.ip, event=event, note=note)
 
+    def _find_kernel(self) -> None:
+        from kdive.session.resolving import resolve_deferred
+
+        self.target.identify()
+        self._session.restarted()
+        self.coherent = bool(self._session.engine.modules)
+        resolve_deferred(self._session, self.breakpoints)
+
+    # --- exceptions ------------------------------------------------------------------------------------------------
+
     def _exception(self, event: ExceptionEvent) -> Stop | None:
         if not self.coherent:
-            self.target.identify()
-            self._session.restarted()
-            self.coherent = bool(self._session.engine.modules)
+            return self._reloaded(event)
         if event.code == BREAKPOINT:
-            hit = self.breakpoints.at(event.ip)
-            if hit is not None:
-                return self._hit(hit, event)
+            found = self.breakpoints.at(event.ip)
+            if found:
+                return self._hit(found, event)
             asked, self._asked = self._asked, False
             bugcheck = "" if asked else self._bugcheck()
-            return Stop("bugcheck" if bugcheck else "break", event.ip, event=event, note=bugcheck)
+            if bugcheck or asked:
+                return Stop("bugcheck" if bugcheck else "break", event.ip, event=event, note=bugcheck)
+            return self._filtered(Stop("break", event.ip, event=event), event)
+        if event.code == SINGLE_STEP and event.slots:
+            watching = [found for slot in event.slots if (found := self.breakpoints.watching(slot)) is not None]
+            if watching:
+                return self._hit(watching, event)
+            if not self._stepping:
+                self._absorb()
+                return None
         if event.code == SINGLE_STEP and self._stepping:
             return Stop("step", event.ip, event=event)
-        return Stop("exception", event.ip, event=event)
+        return self._filtered(Stop("exception", event.ip, event=event), event)
 
-    def _hit(self, hit: Breakpoint, event: ExceptionEvent) -> Stop | None:
-        hit.hits += 1
-        if hit.passes > 1:
-            hit.passes -= 1
-            self.breakpoints.arm(self.target)
-            self.target.resume()
+    def _filtered(self, stop: Stop, event: ExceptionEvent) -> Stop | None:
+        found = self.filters.exception(event.code)
+        if found.mode == "break" or (found.mode == "second" and not event.first_chance):
+            return self._after_commands(stop, found.commands)
+        if found.mode == "notify":
+            chance = "first" if event.first_chance else "second"
+            self.notes.append(f"{found.name} - code {event.code:08x} ({chance} chance) at {event.ip:#x}")
+        self._absorb(Disposition.HANDLED if found.handled else Disposition.NOT_HANDLED)
+        return None
+
+    def _hit(self, found: list[Breakpoint], event: ExceptionEvent) -> Stop | None:
+        accepted = [entry for entry in found if counts(self._session, entry, event)]
+        if not accepted:
+            if self._stepping and event.code == SINGLE_STEP:
+                return Stop("step", event.ip, event=event)
+            self._absorb()
             return None
-        return Stop("breakpoint", event.ip, hit, event)
+        hit = accepted[0]
+        if hit.once:
+            self.breakpoints.remove(hit.id)
+        stop = Stop("watchpoint" if hit.access is not None else "breakpoint", event.ip, hit, event, hit.condition_error)
+        return self._after_commands(stop, hit.commands)
+
+    def _after_commands(self, stop: Stop, commands: str) -> Stop | None:
+        """Run what was asked to run at a stop; None if it sent the target on."""
+        if not commands or self.perform is None or self.in_action:
+            return stop
+        before, self.last = self.last, stop
+        self.in_action = True
+        try:
+            goes_on = self.perform(commands)
+        finally:
+            self.in_action = False
+        if not goes_on or not self.target.halted:
+            return stop if self.target.halted else None
+        self._absorb(self._natural_disposition())
+        self.last = before
+        return None
 
     def _bugcheck(self) -> str:
         """The bugcheck that the target stopped for, in words; empty if it is none."""
@@ -284,3 +418,18 @@ class RunControl:
         except KdiveError:
             return ""
         return f"bugcheck {code:#x}" if code else ""
+
+    # --- leaving ---------------------------------------------------------------------------------------------------
+
+    def leave(self) -> None:
+        """Take every breakpoint out and let the target run on, for good.
+
+        Raises:
+            KdiveError: The breakpoints could not be taken out; the target is left halted then.
+        """
+        if any(entry.placed for entry in (*self.breakpoints.everything(), *self.breakpoints.removed)):
+            if not self.target.halted:
+                self.interrupt()
+                self.wait(_LEAVE_WAIT)
+            if self.target.halted:
+                self._placing.clear()

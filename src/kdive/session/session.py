@@ -7,11 +7,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from kdive.cancel import CancelToken
-from kdive.directories import cache_directory
+from kdive.directories import cache_directory, state_directory
 from kdive.errors import KdiveError
 from kdive.memory.paging import TranslatedMemory
 from kdive.nt.kernel import Kernel
-from kdive.nt.processes import current_process, current_thread
+from kdive.nt.processes import current_process, current_thread, process_at, thread_at
 from kdive.nt.processors import crash_processor, processor_context
 from kdive.record import Record, field
 from kdive.session.aliases import AliasTable
@@ -49,6 +49,7 @@ class SessionOptions(Record, frozen=True):
         offline: Never use the network.
         source_path: Source roots, in ``.srcpath`` syntax.
         cache: Folder for downloads and indexes.
+        state: Folder for what must outlive the program, such as which bytes of a guest are written over.
     """
 
     symbol_path: str | None = None
@@ -56,6 +57,7 @@ class SessionOptions(Record, frozen=True):
     offline: bool = False
     source_path: str = ""
     cache: Path = field(default_factory=cache_directory)
+    state: Path = field(default_factory=state_directory)
 
     @property
     def default_isf(self) -> Path:
@@ -142,8 +144,12 @@ class Session:
         return [*self.target.notices(), *self.kernel.notices]
 
     def close(self) -> None:
-        """Release the target; a live one runs on."""
-        self.target.close()
+        """Release the target; a live one runs on without breakpoints."""
+        try:
+            if self.run is not None:
+                self.run.leave()
+        finally:
+            self.target.close()
 
     # --- scope -----------------------------------------------------------------------------------------------------
 
@@ -210,6 +216,8 @@ class Session:
         if self.scope.thread is not None:
             return self.scope.thread
         default = crash_processor(self.kernel) == self.scope.processor
+        if default and isinstance(self.target, LiveTarget) and self.target.thread:
+            return self.stopped_thread
         return current_thread(self.kernel, None if default else self.scope.processor)
 
     @property
@@ -220,6 +228,7 @@ class Session:
     def stopped(self) -> None:
         """Take in that a live target has stopped: what was known of it as it stood before is void."""
         self.__dict__.pop("current_process", None)
+        self.__dict__.pop("stopped_thread", None)
         self.scope = Scope(processor=crash_processor(self.kernel), process=self.scope.process, memory=self.scope.memory)
         if self.scope.process is not None:
             self.scope.memory = self.process_memory(self.scope.process)
@@ -236,9 +245,33 @@ class Session:
         self.stopped()
 
     @cached_property
+    def stopped_thread(self) -> Thread | None:
+        """The thread that a live target says it stopped in."""
+        target = self.target
+        try:
+            return thread_at(self.kernel, target.thread) if isinstance(target, LiveTarget) else None
+        except KdiveError:
+            return None
+
+    @cached_property
     def current_process(self) -> Process | None:
         """The process that was running when the target stopped."""
-        return current_process(self.kernel)
+        thread = self.stopped_thread if isinstance(self.target, LiveTarget) else None
+        if thread is None:
+            return current_process(self.kernel)
+        try:
+            return process_at(self.kernel, thread.process_address)
+        except KdiveError:
+            return None
+
+    def special_register(self, name: str) -> int | None:
+        """A control, debug or descriptor table register of the processor in scope; None if it is not known."""
+        if not isinstance(self.target, LiveTarget):
+            return None
+        try:
+            return self.target.special_registers(self.scope.processor).get(name)
+        except KdiveError:
+            return None
 
     def stack(self, limit: int = STACK_LIMIT) -> list[StackFrame]:
         """The call stack of the present context, walked once per scope."""

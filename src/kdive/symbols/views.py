@@ -88,11 +88,16 @@ def _direct_or_unnamed(layout: StructType, name: str, depth: int) -> tuple[int, 
     return None
 
 
+_WHOLE = 0x4000
+"""Size in bytes above which members are read one by one."""
+
+
 class Struct:
     """A structure at an address.
 
-    The bytes are read whole at the first access. ``view["Field"]`` gives a number for scalars and a :class:`Struct` for
-    embedded structures; paths with dots work.
+    The bytes are read whole at the first access, unless there are many: few members of ``_KPRCB`` with its tens of
+    kilobytes are ever asked for, and a slow target is read in lines anyway. ``view["Field"]`` gives a number for
+    scalars and a :class:`Struct` for embedded structures; paths with dots work.
 
     Args:
         memory: Where it lies.
@@ -122,6 +127,8 @@ class Struct:
 
     def _slice(self, offset: int, size: int) -> bytes:
         if self._data is None:
+            if self.type.size > _WHOLE:
+                return self.memory.read(self.address + offset, size)
             runs = self.memory.read_available(self.address, self.type.size)
             if len(runs) == 1 and len(runs[0][1]) == self.type.size:
                 self._data = runs[0][1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import time
 from typing import TYPE_CHECKING
 
@@ -33,9 +34,10 @@ from kdive.wire.kd.states import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from kdive.arch.context import MachineName, RegisterContext
+    from kdive.arch.watchpoint import Watchpoint
     from kdive.cancel import CancelToken
     from kdive.memory.paging import PageTables
     from kdive.targets.live import TargetEvent
@@ -49,18 +51,36 @@ _STEP_DEADLINE = 5.0
 _MACHINES: dict[int, MachineName] = {0x8664: "amd64", 0xAA64: "arm64"}
 _SPECIAL_REGISTERS = 2
 _INT3 = 0xCC
+_BREAK_WITH_STATUS = b"\xcc\xc3"
+_CONTROL_C = 1
+"""``DBG_STATUS_CONTROL_C``: what ``DbgBreakPointWithStatus`` is called with for a break-in."""
+
 _WINDOW = 16
 """The target removes breakpoints of its table within so many bytes of a reported stop."""
 
 _STALE_SECONDS = 2.0
-_DR7 = 0x400
+_SLOTS = 4
+_RESUME_FLAG = 0x10000
+_TICK_COUNT = 0xFFFFF78000000320
+_DR6_SLOTS = 0xF
 
 
 class _Breakpoint(Record):
-    """A breakpoint that is wanted. ``handle`` is the target's, None while it is not in its table."""
+    """A breakpoint that is wanted.
+
+    Attributes:
+        address: Where it is.
+        physical: Where the instruction is written, for one that is not in the target's table.
+        handle: The target's handle, None while it is not in its table.
+        original: The byte that it stands in the place of.
+        present: Whether it is in the target.
+    """
 
     address: int
+    physical: int | None = None
     handle: int | None = None
+    original: int = 0
+    present: bool = False
 
 
 class KdTarget(LiveTarget):
@@ -82,6 +102,7 @@ class KdTarget(LiveTarget):
         self.machine = "amd64"
         self.processors = 1
         self.processor = 0
+        self.thread = 0
         self.halted = False
         self.hints: KernelHints | None = None
         self._virtual = KdMemory(self.connection)
@@ -99,6 +120,7 @@ class KdTarget(LiveTarget):
                 Capability.LIVE,
                 Capability.EXECUTION,
                 Capability.BREAKPOINTS,
+                Capability.WATCHPOINTS,
                 Capability.MSR,
                 Capability.IO_PORTS,
                 Capability.PCI,
@@ -110,8 +132,16 @@ class KdTarget(LiveTarget):
         self._prompt: DebugPrompt | None = None
         self._breakpoints: dict[int, _Breakpoint] = {}
         self._next = 1
+        self._watched: tuple[Watchpoint | None, ...] = ()
+        self._watching: tuple[Watchpoint | None, ...] = ()
+        self._traced: int | None = None
+        self._unfinished: dict[int, int] = {}
         self._asked_to_stop = 0
         self._stale_until = 0.0
+        self._doubted = False
+        self._uptime = 0
+        for memory in (self._virtual, self._frames):
+            memory.before_write = functools.partial(self._lift, memory)
 
     # --- attaching -------------------------------------------------------------------------------------------------
 
@@ -206,6 +236,7 @@ class KdTarget(LiveTarget):
         with contextlib.suppress(MemoryAccessError):
             block = self.memory.u64(version.debugger_data) if version.debugger_data else 0
         self.hints = KernelHints(version.kernel_base, version.build, version.module_list, block)
+        self._uptime = self._read_uptime()
 
     def _release_table(self) -> None:
         """Free the target's breakpoint table: an earlier debugger may have left entries."""
@@ -228,10 +259,12 @@ class KdTarget(LiveTarget):
                     return None
                 case RestartedMarker():
                     self._forget()
-                    self._breakpoints.clear()
                     self.halted = False
-                    self.hints = None
-                    return RestartEvent()
+                    if self.hints is None:
+                        return RestartEvent()
+                    # Booted anew, or only tired of waiting for us: that shows once it stands.
+                    self._doubted = True
+                    self.connection.break_in()
                 case CommandString():
                     self.connection.tell(requests.resume(requests.DBG_CONTINUE, trace=False))
                 case DebugPrompt():
@@ -242,12 +275,24 @@ class KdTarget(LiveTarget):
                         # The same stop, reported again after a reset.
                         continue
                     self._stopped(event)
+                    if self._doubted:
+                        self._doubted = False
+                        if not self._is_the_same_boot():
+                            self._forget()
+                            self._forget_breakpoints()
+                            self.halted = False
+                            self.hints = None
+                            self.connection.put_back(event)
+                            return RestartEvent()
+                        if isinstance(event, ExceptionStop) and not self._asked_to_stop and self._is_break_in(event):
+                            self.resume()
+                            continue
                     if isinstance(event, ImageChange):
                         return ModuleEvent(
                             event.processor, event.program_counter, event.path, event.base, event.size, event.unload
                         )
-                    if self._is_stale(event):
-                        self._go(requests.DBG_CONTINUE, trace=False)
+                    if self._is_late(event) or self._is_stale(event):
+                        self.resume()
                         continue
                     return ExceptionEvent(
                         event.processor,
@@ -257,35 +302,90 @@ class KdTarget(LiveTarget):
                         event.address,
                         event.parameters,
                         event.first_chance,
+                        _slots(event),
                     )
+
+    def _is_the_same_boot(self) -> bool:
+        """Whether a target that numbers its packets anew is the system that it was.
+
+        A running target that gets no answer for some seconds (this process was suspended, say) takes the debugger for
+        gone and starts its numbers anew, as it does after a restart.
+        """
+        version, hints = self.connection.version(), self.hints
+        if hints is None or (version.kernel_base, version.module_list) != (hints.base, hints.module_list):
+            return False
+        patched = [wanted.address for wanted in self._breakpoints.values() if wanted.present]
+        if patched:
+            read = (self.connection.ask(requests.read_memory(address, 1)) for address in patched)
+            return all(requests.transferred(reply) == bytes([_INT3]) for reply in read)
+        return 0 < self._uptime <= self._read_uptime()
+
+    def _read_uptime(self) -> int:
+        """``KUSER_SHARED_DATA.TickCountQuad``: clock ticks since the boot; 0 if it cannot be read."""
+        try:
+            return self.memory.u64(_TICK_COUNT)
+        except MemoryAccessError:
+            return 0
 
     def _stopped(self, event: ExceptionStop | ImageChange) -> None:
         self._forget()
         self.halted = True
         self.processor = event.processor
+        self.thread = event.thread
         self.processors = max(event.processors, 1)
         self._stop = event
+        traced, self._traced = self._traced, None
+        if traced is not None and traced != event.processor:
+            # Another processor was faster: the step of the first one ends some time later, when nobody waits for it.
+            self._unfinished[traced] = self._unfinished.get(traced, 0)
         for wanted in self._breakpoints.values():
             if wanted.handle is not None and 0 <= wanted.address - event.program_counter < _WINDOW:
-                wanted.handle = None
+                self._unmask(wanted)
+        if isinstance(event, ExceptionStop) and event.control is not None:
+            self._virtual.know(event.program_counter, event.control.instructions)
+
+    def _is_late(self, event: ExceptionStop) -> bool:
+        """Whether this stop belongs to a step that another processor's stop cut short: nobody waits for it."""
+        if event.processor not in self._unfinished:
+            return False
+        stepped_at = self._unfinished.pop(event.processor)
+        if event.code == STATUS_SINGLE_STEP:
+            return not _slots(event)
+        return event.code == STATUS_BREAKPOINT and event.program_counter == stepped_at
 
     def _is_stale(self, event: ExceptionStop) -> bool:
         """Whether this stop comes of a break-in byte that was left over: nobody has asked for it any more."""
         if event.code != STATUS_BREAKPOINT:
             return False
+        ours = any(wanted.address == event.program_counter for wanted in self._breakpoints.values())
+        if ours:
+            return False
         if self._asked_to_stop > 0:
             self._asked_to_stop -= 1
             return False
-        if time.monotonic() >= self._stale_until:
-            return False
-        at_int3 = self._byte(event.program_counter) == _INT3
-        return at_int3 and not any(wanted.address == event.program_counter for wanted in self._breakpoints.values())
+        if self._byte(event.program_counter) != _INT3:
+            # Hit on another processor just before it was taken out: the instruction there is whole again.
+            return True
+        return time.monotonic() < self._stale_until and self._is_break_in(event)
+
+    def _is_break_in(self, event: ExceptionStop) -> bool:
+        """Whether the target stands where break-in bytes stop it.
+
+        That is ``int3; ret``, with the reason in the first argument; bugchecks and the like stop at the same place for
+        other reasons.
+        """
+        code = self.memory.read_prefix(event.program_counter, 2)
+        return code == _BREAK_WITH_STATUS and self.registers(event.processor).values["rcx"] == _CONTROL_C
 
     def _forget(self) -> None:
         self._contexts.clear()
         self._special.clear()
         self._stop = None
         self._prompt = None
+        self.forget_memory()
+
+    def forget_memory(self) -> None:
+        """Drop what was read of memory: something may have changed it while the target stands still."""
         self._virtual.forget()
         self._frames.forget()
 
@@ -317,19 +417,31 @@ class KdTarget(LiveTarget):
             status = requests.DBG_EXCEPTION_NOT_HANDLED
         elif isinstance(stop, ExceptionStop) and stop.code == STATUS_BREAKPOINT:
             self._pass_hard_coded_break(stop)
-        here = self.registers(self.processor).ip
-        blocking = [wanted for wanted in self._breakpoints.values() if wanted.address == here]
-        if blocking and not step:
+        blocking = self._blocking(stop)
+        if blocking is not None and not step:
             # The instruction under a breakpoint is run alone first, else it would be hit again at once.
-            self._put_breakpoints(except_at=here)
+            self._put_breakpoints(except_at=blocking)
             self._go(status, trace=True)
-            event = self._await_step()
-            if event is not None:
+            if not self._await_step(blocking):
                 return
             status = requests.DBG_CONTINUE
-        self._put_breakpoints(except_at=here if step else None)
+        self._put_breakpoints(except_at=blocking if step else None)
         self._stale_until = time.monotonic() + _STALE_SECONDS
         self._go(status, trace=step)
+
+    def _blocking(self, stop: ExceptionStop | ImageChange | None) -> int | None:
+        """The address of the breakpoint that the processor stands at, None if it stands at none."""
+        if not self._breakpoints and not any(self._watched):
+            return None
+        moved = self.processor in self._contexts
+        here = self.registers(self.processor).ip if moved or stop is None else stop.program_counter
+        watched = any(
+            wanted is not None and wanted.access == "e" and wanted.address == here for wanted in self._watched
+        )
+        if watched:
+            flags = self.registers(self.processor).values["efl"]
+            self.write_registers(self.processor, {"efl": flags | _RESUME_FLAG})
+        return here if any(wanted.address == here for wanted in self._breakpoints.values()) else None
 
     def _pass_hard_coded_break(self, stop: ExceptionStop) -> None:
         """Move past an ``int3`` in the code itself: the target would stop at it for ever."""
@@ -337,25 +449,32 @@ class KdTarget(LiveTarget):
         if context.ip == stop.program_counter and self._byte(context.ip) == _INT3:
             self.write_registers(stop.processor, {"rip": context.ip + 1})
 
-    def _await_step(self) -> ExceptionStop | ImageChange | None:
-        """Wait for the end of a single step; anything else that happens is left for :meth:`poll`."""
+    def _await_step(self, address: int) -> bool:
+        """Wait for the end of a step over a breakpoint; False if something else stopped the target first."""
         end = time.monotonic() + _STEP_DEADLINE
+        processor = self.processor
         while time.monotonic() < end:
             event = self.connection.next_event(0.1)
-            if isinstance(event, ExceptionStop) and event.code == STATUS_SINGLE_STEP:
+            if isinstance(event, ExceptionStop) and (event.processor, event.code) == (processor, STATUS_SINGLE_STEP):
+                if _slots(event):
+                    self.connection.put_back(event)
+                    return False
                 self._stopped(event)
-                return None
-            if isinstance(event, ExceptionStop | ImageChange):
-                self.connection.put_back(event)
-                return event
+                return True
+            if isinstance(event, ExceptionStop | ImageChange) and event.processor != processor:
+                self._unfinished[processor] = address
             if event is not None:
                 self.connection.put_back(event)
-                break
+                return False
         raise TargetError("the target did not finish the step over a breakpoint", where=self.description)
 
     def _go(self, status: int, *, trace: bool) -> None:
-        self.connection.tell(requests.resume(status, trace=trace, dr7=_DR7))
+        from kdive.arch.amd64.debug import debug_control
+
+        self._write_watchpoints()
+        self.connection.tell(requests.resume(status, trace=trace, dr7=debug_control(self._watched)))
         self.halted = False
+        self._traced = self.processor if trace else None
         self._forget()
 
     # --- registers -------------------------------------------------------------------------------------------------
@@ -406,12 +525,12 @@ class KdTarget(LiveTarget):
 
     def registers(self, processor: int) -> RegisterContext:
         """See :meth:`LiveTarget.registers`."""
-        from kdive.arch.amd64.context import decode_context
+        from kdive.arch.amd64.context import DEBUG_REGISTERS, decode_context
 
         context = decode_context(self._raw_context(processor))
-        # The debug registers of the context may be junk; the special ones are right.
-        special = self.special_registers(processor)
-        context.values.update(special)
+        # The debug registers of the context may be junk; those of the special registers are right.
+        for name in DEBUG_REGISTERS:
+            context.values.pop(name, None)
         return context
 
     def write_registers(self, processor: int, values: dict[str, int]) -> None:
@@ -433,6 +552,16 @@ class KdTarget(LiveTarget):
         five = bool(self.special_registers(self.processor).get("cr4", 0) >> 12 & 1)
         return Amd64PageTables(root, 5 if five else 4)
 
+    def raw_context(self, processor: int) -> bytes:
+        """See :meth:`LiveTarget.raw_context`."""
+        from kdive.arch.amd64.context import with_debug_registers
+
+        return with_debug_registers(self._raw_context(processor), self.special_registers(processor))
+
+    def address_space(self) -> int:
+        """See :meth:`LiveTarget.address_space`."""
+        return self.special_registers(self.processor)["cr3"]
+
     # --- breakpoints -----------------------------------------------------------------------------------------------
 
     def insert_breakpoint(self, address: int) -> int:
@@ -440,35 +569,117 @@ class KdTarget(LiveTarget):
 
         It is written to the target when that goes on.
         """
-        if len(self._breakpoints) >= requests.BREAKPOINT_TABLE_SIZE:
-            raise TargetError(f"the target's table takes {requests.BREAKPOINT_TABLE_SIZE} breakpoints")
-        known = next((key for key, wanted in self._breakpoints.items() if wanted.address == address), None)
-        if known is not None:
-            return known
+        in_table = [wanted for wanted in self._breakpoints.values() if wanted.physical is None]
+        if len(in_table) >= requests.BREAKPOINT_TABLE_SIZE:
+            raise TargetError(
+                f"the target's table takes {requests.BREAKPOINT_TABLE_SIZE} breakpoints",
+                hint="bc clears some; ba has more",
+            )
+        return self._want(_Breakpoint(address))
+
+    def insert_patch(self, address: int, physical: int) -> int:
+        """See :meth:`LiveTarget.insert_patch`.
+
+        It is written to the target when that goes on.
+        """
+        original = self._frames.read(physical, 1)[0]
+        return self._want(_Breakpoint(address, physical, original=original))
+
+    def _want(self, wanted: _Breakpoint) -> int:
+        for key, known in self._breakpoints.items():
+            if (known.address, known.physical) == (wanted.address, wanted.physical):
+                return key
         key = self._next
         self._next += 1
-        self._breakpoints[key] = _Breakpoint(address)
+        self._breakpoints[key] = wanted
         return key
 
     def remove_breakpoint(self, handle: int) -> None:
         """See :meth:`LiveTarget.remove_breakpoint`."""
         wanted = self._breakpoints.pop(handle, None)
-        if wanted is not None and wanted.handle is not None:
-            self.connection.ask(requests.restore_breakpoint(wanted.handle))
-            self._virtual.forget()
+        if wanted is not None:
+            self._take_out(wanted)
 
     def _put_breakpoints(self, except_at: int | None) -> None:
         for wanted in self._breakpoints.values():
             if wanted.address == except_at:
-                if wanted.handle is not None:
-                    self.connection.ask(requests.restore_breakpoint(wanted.handle))
-                    wanted.handle = None
-                continue
-            if wanted.handle is None:
-                reply = self.connection.require(
-                    requests.write_breakpoint(wanted.address), f"set a breakpoint at {wanted.address:#x}"
-                )
-                wanted.handle = requests.breakpoint_handle(reply)
+                self._take_out(wanted)
+            elif not wanted.present:
+                self._put_in(wanted)
+
+    def _put_in(self, wanted: _Breakpoint) -> None:
+        if wanted.physical is not None:
+            self._frames.write_raw(wanted.physical, bytes((_INT3,)))
+        else:
+            wanted.original = self._virtual.read(wanted.address, 1)[0]
+            reply = self.connection.require(
+                requests.write_breakpoint(wanted.address), f"set a breakpoint at {wanted.address:#x}"
+            )
+            wanted.handle = requests.breakpoint_handle(reply)
+        wanted.present = True
+        self._virtual.masked[wanted.address] = wanted.original
+        if wanted.physical is not None:
+            self._frames.masked[wanted.physical] = wanted.original
+
+    def _take_out(self, wanted: _Breakpoint) -> None:
+        if not wanted.present:
+            return
+        if wanted.physical is not None:
+            self._frames.write_raw(wanted.physical, bytes((wanted.original,)))
+        elif wanted.handle is not None:
+            self.connection.ask(requests.restore_breakpoint(wanted.handle))
+        self._unmask(wanted)
+
+    def _unmask(self, wanted: _Breakpoint) -> None:
+        wanted.handle, wanted.present = None, False
+        self._virtual.masked.pop(wanted.address, None)
+        if wanted.physical is not None:
+            self._frames.masked.pop(wanted.physical, None)
+
+    def _lift(self, memory: KdMemory, address: int, size: int) -> None:
+        """Take out the breakpoints in a range that is about to be written; they come back when the target goes on."""
+        for wanted in self._breakpoints.values():
+            place = wanted.physical if memory is self._frames else wanted.address
+            if wanted.present and place is not None and address <= place < address + size:
+                self._take_out(wanted)
+
+    def _forget_breakpoints(self) -> None:
+        self._breakpoints.clear()
+        self._virtual.masked.clear()
+        self._frames.masked.clear()
+        self._watched = self._watching = ()
+        self._unfinished.clear()
+        self._traced = None
+
+    def lift_breakpoints(self) -> None:
+        """See :meth:`LiveTarget.lift_breakpoints`."""
+        for wanted in self._breakpoints.values():
+            self._take_out(wanted)
+
+    def set_watchpoints(self, slots: Sequence[Watchpoint | None]) -> None:
+        """See :meth:`LiveTarget.set_watchpoints`."""
+        if len(slots) > _SLOTS:
+            raise TargetError(f"a processor has {_SLOTS} debug registers")
+        self._watched = tuple(slots) if any(slots) else ()
+
+    def _write_watchpoints(self) -> None:
+        """Write the debug registers of every processor, if they have changed since they were last written."""
+        if self._watched == self._watching:
+            return
+        from kdive.arch.amd64.context import SPECIAL_REGISTERS_SIZE
+        from kdive.arch.amd64.debug import with_debug_registers
+
+        for processor in range(self.processors):
+            reply = self.connection.require(
+                requests.read_control_space(_SPECIAL_REGISTERS, SPECIAL_REGISTERS_SIZE, processor),
+                "read debug registers",
+            )
+            # Only what was read is written back: targets have been seen to send a stale tail.
+            data = with_debug_registers(reply.data[:SPECIAL_REGISTERS_SIZE], self._watched)
+            self.connection.require(
+                requests.write_control_space(_SPECIAL_REGISTERS, data, processor), "write debug registers"
+            )
+        self._watching = self._watched
 
     # --- the rest --------------------------------------------------------------------------------------------------
 
@@ -504,6 +715,7 @@ class KdTarget(LiveTarget):
                 if self.halted:
                     for handle in list(self._breakpoints):
                         self.remove_breakpoint(handle)
+                    self._watched = ()
                     stop = self._stop
                     own = not isinstance(stop, ExceptionStop) or stop.code in (STATUS_BREAKPOINT, STATUS_SINGLE_STEP)
                     self.resume(Disposition.HANDLED if own else Disposition.NOT_HANDLED)
@@ -512,26 +724,17 @@ class KdTarget(LiveTarget):
 
     def _stop_for_leaving(self) -> None:
         """Stop a running target if that is needed to take breakpoints out of it."""
-        if any(wanted.handle is not None for wanted in self._breakpoints.values()):
+        if any(wanted.present for wanted in self._breakpoints.values()) or any(self._watching):
             self.interrupt()
             self.poll(_STEP_DEADLINE)
 
-    # --- additions ---------------------------------------------------------------------------------------------------
 
-    def forget_memory(self) -> None:
-        """Drop what was read of memory: something may have changed it while the target stands still."""
-        self._virtual.forget()
-        self._frames.forget()
-
-    def raw_context(self, processor: int) -> bytes:
-        """See :meth:`LiveTarget.raw_context`."""
-        from kdive.arch.amd64.context import with_debug_registers
-
-        return with_debug_registers(self._raw_context(processor), self.special_registers(processor))
-
-    def address_space(self) -> int:
-        """See :meth:`LiveTarget.address_space`."""
-        return self.special_registers(self.processor)["cr3"]
+def _slots(event: ExceptionStop) -> tuple[int, ...]:
+    """The debug registers that a stop says have fired."""
+    if event.code != STATUS_SINGLE_STEP or event.control is None:
+        return ()
+    fired = event.control.registers.get("dr6", 0) & _DR6_SLOTS
+    return tuple(slot for slot in range(_SLOTS) if fired >> slot & 1)
 
 
 def open_kd(transport: Transport, cancel: CancelToken | None = None) -> KdTarget:

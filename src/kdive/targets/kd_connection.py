@@ -217,7 +217,7 @@ class KdConnection:
             self._clean += 1
             if self._clean >= _CLEAN_RUN:
                 self._clean = 0
-                self.transfer_size *= 2
+                self.transfer_size = min(self.transfer_size * 2, requests.MAX_TRANSFER)
 
     def _reply_to(self, api: int, payload: bytes, deadline: float) -> Reply:
         start = time.monotonic()

@@ -10,8 +10,9 @@ from kdive.memory.interface import Memory
 from kdive.wire.kd import requests
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
+    from kdive.cancel import CancelToken
     from kdive.targets.kd_connection import KdConnection
 
 LINE = 0x200
@@ -27,22 +28,48 @@ class KdMemory(Memory):
     Args:
         connection: The link.
         physical: Which of the two.
+
+    Attributes:
+        masked: Bytes that breakpoint instructions stand in the place of, by address: readers see these.
+        before_write: Called with the range that is about to be written.
     """
+
+    remote = True
 
     def __init__(self, connection: KdConnection, *, physical: bool = False) -> None:
         self._connection = connection
         self._physical = physical
         self._lines: dict[int, bytes] = {}
+        self._known: tuple[int, bytes] = (0, b"")
+        self.masked: dict[int, int] = {}
+        self.before_write: Callable[[int, int], None] | None = None
+
+    def know(self, address: int, data: bytes) -> None:
+        """Take in bytes that the target has sent unasked; reads within them need no request."""
+        self._known = (address, self._unmasked(address, data))
+
+    def _unmasked(self, address: int, data: bytes) -> bytes:
+        inside = [at for at in self.masked if address <= at < address + len(data)]
+        if not inside:
+            return data
+        changed = bytearray(data)
+        for at in inside:
+            changed[at - address] = self.masked[at]
+        return bytes(changed)
 
     def forget(self) -> None:
         """Drop what was read: the target has run, or something was written."""
         self._lines.clear()
+        self._known = (0, b"")
 
     def read_available(self, address: int, size: int) -> list[tuple[int, bytes]]:
         """See :meth:`Memory.read_available`."""
         if size <= 0:
             return []
         address &= MASK64
+        start, known = self._known
+        if start <= address and address + size <= start + len(known):
+            return [(address, known[address - start : address - start + size])]
         end = min(address + size, 1 << 64)
         self._fetch(address & ~(LINE - 1), end)
         runs: list[tuple[int, bytes]] = []
@@ -76,11 +103,12 @@ class KdMemory(Memory):
                 index + length // LINE < len(wanted)
                 and wanted[index + length // LINE] == first + length
                 and length < requests.MAX_TRANSFER
-                # A page that is not there ends a read: reads do not cross pages, so that what follows is not lost.
-                and (first + length) % _PAGE
             ):
                 length += LINE
-            data = self._read(first, length)
+            data = self._unmasked(first, self._read(first, length))
+            if len(data) < length:
+                # A page that is not there ended it; those behind it may be there.
+                length = min(length, ((first + len(data)) // _PAGE + 1) * _PAGE - first)
             for offset in range(0, length, LINE):
                 self._lines[first + offset] = data[offset : offset + LINE]
             index += length // LINE
@@ -98,13 +126,17 @@ class KdMemory(Memory):
                 break
         return bytes(data)
 
-    def chunks(self, address: int, size: int, step: int = 1 << 20) -> Iterator[tuple[int, bytes]]:
+    def chunks(
+        self, address: int, size: int, step: int = 1 << 20, cancel: CancelToken | None = None
+    ) -> Iterator[tuple[int, bytes]]:
         """See :meth:`Memory.chunks`; a long range is read in the largest transfers and not kept."""
         end = address + size
         while address < end:
             limit = min(address + step, end)
             start, data = address, bytearray()
             while address < limit:
+                if cancel is not None:
+                    cancel.check()
                 piece = self._bulk(address, limit - address)
                 data += piece
                 address += len(piece)
@@ -122,7 +154,7 @@ class KdMemory(Memory):
         reply = self._connection.ask(
             requests.read_memory(address, wanted, physical=self._physical, limit=requests.BULK_TRANSFER)
         )
-        return requests.transferred(reply)[:wanted]
+        return self._unmasked(address, requests.transferred(reply)[:wanted])
 
     def reason(self, address: int) -> str:
         """See :meth:`Memory.reason`."""
@@ -131,6 +163,16 @@ class KdMemory(Memory):
 
     def write(self, address: int, data: bytes) -> None:
         """Write memory.
+
+        Raises:
+            MemoryAccessError: Not all of it could be written; ``address`` is the first byte that was not.
+        """
+        if self.before_write is not None:
+            self.before_write(address, len(data))
+        self.write_raw(address, data)
+
+    def write_raw(self, address: int, data: bytes) -> None:
+        """Write memory, whatever breakpoints are there.
 
         Raises:
             MemoryAccessError: Not all of it could be written; ``address`` is the first byte that was not.

@@ -10,7 +10,10 @@ from kdive.record import Record
 from kdive.targets.base import Target
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from kdive.arch.context import RegisterContext
+    from kdive.arch.watchpoint import Watchpoint
     from kdive.cancel import CancelToken
     from kdive.memory.paging import PageTables
     from kdive.targets.hardware import Hardware
@@ -34,6 +37,7 @@ class ExceptionEvent(Record, frozen=True):
         address: Where the exception was raised.
         parameters: Its parameters.
         first_chance: Whether the target's own handlers have not been asked yet.
+        slots: The debug registers that fired, by their numbers.
     """
 
     processor: int
@@ -43,6 +47,7 @@ class ExceptionEvent(Record, frozen=True):
     address: int
     parameters: tuple[int, ...]
     first_chance: bool
+    slots: tuple[int, ...] = ()
 
 
 class ModuleEvent(Record, frozen=True):
@@ -74,7 +79,7 @@ class PromptEvent(Record, frozen=True):
 
 
 class RestartEvent(Record, frozen=True):
-    """The target starts anew: every address, handle and breakpoint of before is void."""
+    """The target has started anew: every address, handle and breakpoint of before is void. Its first stop follows."""
 
 
 class LostEvent(Record, frozen=True):
@@ -111,12 +116,14 @@ class LiveTarget(Target):
     Attributes:
         halted: Whether it stands still and answers.
         processor: The processor that its registers are read of by default: the one that reported the last stop.
+        thread: Address of the ``_ETHREAD`` that this processor runs, 0 if not known.
         hints: Where the kernel is; None before the target has said so.
         hardware: The machine below, None if the target does not reach it.
     """
 
     halted: bool
     processor: int
+    thread: int
     hints: KernelHints | None
     hardware: Hardware | None = None
 
@@ -157,6 +164,14 @@ class LiveTarget(Target):
         """
 
     @abstractmethod
+    def special_registers(self, processor: int) -> dict[str, int]:
+        """Read the control, debug and descriptor table registers of a processor.
+
+        Raises:
+            TargetError: They cannot be read.
+        """
+
+    @abstractmethod
     def write_registers(self, processor: int, values: dict[str, int]) -> None:
         """Set registers of a processor; those not named keep their values.
 
@@ -170,6 +185,31 @@ class LiveTarget(Target):
 
         Raises:
             TargetError: The target refuses.
+        """
+
+    @abstractmethod
+    def insert_patch(self, address: int, physical: int) -> int:
+        """Set a breakpoint by writing the breakpoint instruction to physical memory, and return its handle.
+
+        This is how code of user space is stopped at, in whatever process has the page mapped.
+
+        Args:
+            address: Its virtual address.
+            physical: Its physical address.
+
+        Raises:
+            TargetError: The target cannot do this.
+        """
+
+    @abstractmethod
+    def set_watchpoints(self, slots: Sequence[Watchpoint | None]) -> None:
+        """Say what the debug registers watch, on every processor, from the next time that the target goes on.
+
+        Args:
+            slots: What each debug register watches; those not named watch nothing.
+
+        Raises:
+            TargetError: There are not so many, or one cannot watch this.
         """
 
     @abstractmethod
@@ -204,6 +244,14 @@ class LiveTarget(Target):
 
         Raises:
             TargetError: It cannot be read.
+        """
+
+    @abstractmethod
+    def lift_breakpoints(self) -> None:
+        """Take the breakpoint instructions out of the target's memory; they come back when it goes on.
+
+        Raises:
+            TargetError: The target does not answer.
         """
 
     @abstractmethod

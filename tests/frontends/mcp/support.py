@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import os
+import subprocess
 import sys
-from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -17,8 +16,7 @@ from kdive.frontends.opening import SymbolRequest
 from tests.tools_sample import SAMPLE
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable
-    from pathlib import Path
+    from collections.abc import Awaitable, Callable
 
     from kdive.frontends.mcp.policy import Policy
 
@@ -81,28 +79,33 @@ def server_command(*options: str) -> list[str]:
     return [sys.executable, "-m", "kdive", "mcp", *SYMBOL_OPTIONS, *options]
 
 
-@asynccontextmanager
-async def http_server(
-    *options: str, home: Path | None = None
-) -> AsyncGenerator[tuple[str, asyncio.subprocess.Process]]:
-    """A server process on a free port; yields its address and the process, and ends it."""
-    environment = dict(os.environ) | ({"KDIVE_HOME": str(home)} if home else {})
-    process = await asyncio.create_subprocess_exec(
-        *server_command("--http", "127.0.0.1:0", *options),
-        stdin=asyncio.subprocess.DEVNULL,
-        stderr=asyncio.subprocess.PIPE,
-        env=environment,
-    )
-    assert process.stderr is not None
-    try:
-        address = ""
-        while not address:
-            line = (await process.stderr.readline()).decode()
-            assert line, "the server ended before it served"
+class HttpServer:
+    """A server process on a free port.
+
+    Attributes:
+        address: Its URL.
+        process: The process.
+        warnings: What it wrote to standard error before it served.
+    """
+
+    def __init__(self, *options: str, listen: str = "127.0.0.1:0") -> None:
+        self.process = subprocess.Popen(
+            server_command("--http", listen, *options), stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        )
+        assert self.process.stderr is not None
+        self.warnings = ""
+        self.address = ""
+        while not self.address:
+            line = self.process.stderr.readline()
+            assert line, f"the server ended before it served: {self.warnings}"
             if "serving at " in line:
-                address = line.rpartition(" ")[2].strip()
-        yield address, process
-    finally:
-        if process.returncode is None:
-            process.terminate()
-        await process.communicate()
+                self.address = line.rpartition(" ")[2].strip()
+            else:
+                self.warnings += line
+
+    def __enter__(self) -> HttpServer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.terminate()
+        self.process.communicate(timeout=SECONDS)

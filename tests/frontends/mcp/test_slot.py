@@ -188,14 +188,30 @@ def test_a_call_behind_a_stuck_one_ends_in_its_time_and_names_it(monkeypatch: py
     with_toolbox(work)
 
 
-def test_a_command_that_takes_too_long_is_cancelled_and_the_session_lives() -> None:
+@pytest.mark.parametrize(
+    "line",
+    [
+        ".sleep 0n3600000",
+        ".while (1) { r $t0 = @$t0 + 1 }",
+        ".for (;;) { }",
+        ".do { .catch { nosuch } } (1)",
+        's -a 0 L?7fffffffffff "abcd"',
+        "s -q 0 L?7ffffffffff 1234",
+        '.foreach /s (a "1 2 3") { .while (1) { } }',
+    ],
+)
+def test_a_command_that_takes_too_long_is_cancelled_and_the_session_lives(line: str) -> None:
     async def work(box: Toolbox) -> None:
         await box.call("open", OPEN)
-        box.slot.deadline = 0.3
-        for line in (".sleep 0n3600000", ".while (1) { r $t0 = @$t0 + 1 }"):
-            slow = await box.call("command", {"line": line})
-            assert slow.is_error
-            assert "timed out" in slow.text or "did not end" in slow.text
+        box.slot.deadline = 0.1
+        slow = await box.call("command", {"line": line})
+        assert slow.is_error
+        assert "timed out" in slow.text or "did not end" in slow.text
+        box.slot.deadline = 30
+        running = asyncio.ensure_future(box.call("command", {"line": line}))
+        await asyncio.sleep(0)
+        running.cancel()
+        await asyncio.wait((running,))
         assert not (await box.call("command", {"line": ".echo alive"})).is_error
 
     with_toolbox(work)

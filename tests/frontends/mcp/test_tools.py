@@ -17,26 +17,10 @@ from tests.frontends.mcp.support import DUMP, OPEN, SYMBOLS, text, with_client, 
 if TYPE_CHECKING:
     from kdive.frontends.mcp.desk import Desk
 
-NAMES = [
-    "command",
-    "output",
-    "open",
-    "close",
-    "status",
-    "resume",
-    "wait_for_stop",
-    "interrupt",
-    "analyze",
-    "stack",
-    "registers",
-    "modules",
-    "processes",
-    "threads",
-    "read_memory",
-    "disassemble",
-    "symbols",
-    "type_layout",
-]
+CONTROL = ["status", "open", "close", "resume", "wait_for_stop", "interrupt"]
+QUERIES = ["analyze", "stack", "registers", "modules", "processes", "threads"]
+QUERIES += ["read_memory", "disassemble", "symbols", "type_layout"]
+NAMES = [*CONTROL, "command", "output", *QUERIES]
 
 
 def test_the_tool_list_is_complete_small_and_honest_about_effects() -> None:

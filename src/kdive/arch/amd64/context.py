@@ -39,7 +39,7 @@ GENERAL = (
 )
 """The general registers in encoding order (as unwind codes number them)."""
 _SEGMENTS = ("cs", "ds", "es", "fs", "gs", "ss")
-_DEBUG = ("dr0", "dr1", "dr2", "dr3", "dr6", "dr7")
+DEBUG_REGISTERS = ("dr0", "dr1", "dr2", "dr3", "dr6", "dr7")
 _AMD64_FLAG = 0x00100000
 _XMM = struct.Struct("<QQ")
 
@@ -91,7 +91,7 @@ _FLAG_WORDS = (
 
 def register_names() -> list[str]:
     """Every name that :func:`read_register` knows, for completion."""
-    return [*GENERAL, "rip", "efl", *_SEGMENTS, *_DEBUG, "mxcsr", *_SUB, *_ALIASES]
+    return [*GENERAL, "rip", "efl", *_SEGMENTS, *DEBUG_REGISTERS, "mxcsr", *_SUB, *_ALIASES]
 
 
 def decode_context(data: bytes) -> RegisterContext:
@@ -108,7 +108,7 @@ def decode_context(data: bytes) -> RegisterContext:
     values: dict[str, int] = {}
     values.update(zip(_SEGMENTS, struct.unpack_from("<6H", data, 0x38), strict=True))
     values["efl"] = struct.unpack_from("<I", data, 0x44)[0]
-    values.update(zip(_DEBUG, struct.unpack_from("<6Q", data, 0x48), strict=True))
+    values.update(zip(DEBUG_REGISTERS, struct.unpack_from("<6Q", data, 0x48), strict=True))
     values.update(zip(GENERAL, struct.unpack_from("<16Q", data, 0x78), strict=True))
     values["rip"] = struct.unpack_from("<Q", data, 0xF8)[0]
     values["mxcsr"] = mxcsr
@@ -193,7 +193,7 @@ def update_context(data: bytes, values: dict[str, int]) -> bytes:
 def with_debug_registers(data: bytes, values: dict[str, int]) -> bytes:
     """Return a whole ``CONTEXT`` record with its debug registers replaced: those that targets report may be junk."""
     raw = bytearray(data)
-    struct.pack_into("<6Q", raw, 0x48, *(values.get(name, 0) for name in _DEBUG))
+    struct.pack_into("<6Q", raw, 0x48, *(values.get(name, 0) for name in DEBUG_REGISTERS))
     struct.pack_into("<I", raw, 0x30, CONTEXT_ALL)
     return bytes(raw)
 

@@ -67,7 +67,7 @@ class ProcessCard(Record, frozen=True):
         directory_table_base: Root page table.
         session: Session number.
         object_table: Address of its handle table.
-        handles: Number of open handles, None if not readable.
+        handles: Number of open handles, None if not readable, or not read in a list over a slow link.
         create_time: When it was created.
         vad_root: Root of its address-space tree.
         token: Address of its token.

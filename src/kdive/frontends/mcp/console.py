@@ -20,16 +20,18 @@ async def command(call: Call) -> ToolResult:
     line = call.arguments["line"]
     structured = call.arguments["format"] == "json"
 
-    def work(desk: Desk) -> Ran:
+    def work(desk: Desk) -> tuple[Ran, str]:
         refuse_line(line, desk.shell.dispatcher)
-        return desk.run(line, structured=structured)
+        ran = desk.run(line, structured=structured)
+        if structured:
+            # Indented, so that a long result has lines to page and search.
+            return ran, json.dumps(box.cleaner.data(ran.data), ensure_ascii=False, indent=1)
+        return ran, box.cleaner.body(ran.text)
 
-    ran = await box.slot.run(work, _short(line), call.progress)
+    ran, text_ = await box.slot.run(work, _short(line), call.progress)
+    shown = box.outputs.first_page(text_)
     if structured:
-        # One line for each piece, so that a long result can be paged and searched.
-        shown = json.dumps(box.cleaner.data(ran.data), ensure_ascii=False, indent=1)
-        return ToolResult(box.outputs.first_page(shown), ran.failed)
-    shown = box.outputs.first_page(box.cleaner.body(ran.text))
+        return ToolResult(shown, ran.failed)
     return ToolResult(f"{shown}\n{ran.trailer}" if shown else ran.trailer, ran.failed)
 
 

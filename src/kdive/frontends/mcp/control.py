@@ -97,17 +97,14 @@ async def close_target(call: Call) -> ToolResult:
 async def status(call: Call) -> ToolResult:
     """``status``: answered by the owner thread, or from what is known if that is busy."""
     slot = call.box.slot
-    active = slot.active
-    if slot.activity is not None:
-        asked = asyncio.ensure_future(slot.run(lambda desk: status_of(desk.session), "status"))
+    desk = slot.active.desk
+    asked = asyncio.ensure_future(slot.run(lambda desk: status_of(desk.session), "status"))
+    try:
         done, _ = await asyncio.wait((asked,), timeout=STATUS_PATIENCE)
-        if done:
-            data = await asked
-        else:
+    finally:
+        if not asked.done():
             asked.cancel()
-            data = active.desk.last_status | {"busy": slot.doing}
-    else:
-        data = await slot.run(lambda desk: status_of(desk.session), "status")
+    data = await asked if done else desk.last_status | {"busy": slot.doing or "busy"}
     return answer(call.box.cleaner.data(data))
 
 
@@ -160,6 +157,26 @@ async def interrupt(call: Call) -> ToolResult:
 
 CONTROL_TOOLS = (
     Tool(
+        "status",
+        "Show where the target stands",
+        "Whether the target runs, the current instruction, thread and processes, the kernel's base. Cheap; `busy` is "
+        "set while a long command runs. attached_process is what you inspect (.process), stopped_process owns the "
+        "loaded page tables, stopped_thread is what runs: three different answers.",
+        status,
+        hints=LOOKS,
+        output=_object(
+            ("running", "rip", "coherent"),
+            running=_FLAG,
+            current_thread=_ADDRESS,
+            rip=_ADDRESS,
+            symbol=_ADDRESS,
+            **_CONTEXTS,
+            coherent=_FLAG,
+            kernel_base=_ADDRESS,
+            busy=_ADDRESS,
+        ),
+    ),
+    Tool(
         "open",
         "Open a target",
         "Open a crash dump: backend `dump`, connect = the file's path. Fails while another session is active. "
@@ -191,26 +208,6 @@ CONTROL_TOOLS = (
         close_target,
         hints=Hints(idempotent=True),
         output=_object(("status",), status={"enum": ["closed", "pending"]}, note=_TEXT, warning=_TEXT),
-    ),
-    Tool(
-        "status",
-        "Show where the target stands",
-        "Whether the target runs, the current instruction, thread and processes, the kernel's base. Cheap; `busy` is "
-        "set while a long command runs. attached_process is what you inspect (.process), stopped_process owns the "
-        "loaded page tables, stopped_thread is what runs: three different answers.",
-        status,
-        hints=LOOKS,
-        output=_object(
-            ("running", "rip", "coherent"),
-            running=_FLAG,
-            current_thread=_ADDRESS,
-            rip=_ADDRESS,
-            symbol=_ADDRESS,
-            **_CONTEXTS,
-            coherent=_FLAG,
-            kernel_base=_ADDRESS,
-            busy=_ADDRESS,
-        ),
     ),
     Tool(
         "resume",

@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hmac
+import logging
+import os
+import socket
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +22,7 @@ from kdive.errors import TargetError, UsageError
 from kdive.frontends.mcp.origin import is_loopback_authority, is_loopback_origin
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Awaitable, Callable, Generator
 
     from mcp.server.lowlevel import Server
     from starlette.types import ASGIApp, Receive, Scope, Send
@@ -30,7 +33,8 @@ PATH = "/mcp"
 MAX_BODY = 4 << 20
 _MAX_SESSIONS = 256
 _MIN_TOKEN = 16
-_STOP_SECONDS = 2
+_STOP_SECONDS = 1
+"""How long open event streams may hold up the end; clients keep one open all the time."""
 
 
 def read_token(path: str | None) -> str | None:
@@ -119,8 +123,29 @@ class _Uvicorn(uvicorn.Server):
         yield
 
 
+def _listen_at(listen: Listen) -> socket.socket:
+    family = socket.AF_INET6 if ":" in listen.host else socket.AF_INET
+    # The event loop turns Nagle's algorithm off only where the protocol is named; left on, each answer takes 40 ms.
+    sock = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        if os.name == "posix":
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind((listen.host, listen.port))
+        sock.listen(128)
+    except BaseException:
+        sock.close()
+        raise
+    return sock
+
+
 async def serve_http(
-    server: Server[Any], listen: Listen, stop: asyncio.Event, *, unsafe: bool, token: str | None
+    server: Server[Any],
+    listen: Listen,
+    stop: asyncio.Event,
+    finish: Callable[[], Awaitable[object]],
+    *,
+    unsafe: bool,
+    token: str | None,
 ) -> None:
     """Serve until told to stop.
 
@@ -128,20 +153,18 @@ async def serve_http(
         server: What to serve.
         listen: Where; the address in use is written to standard error.
         stop: Set to stop.
+        finish: Ends the session, so that the calls in flight are answered before the connections close.
         unsafe: See :class:`Doorkeeper`.
         token: See :class:`Doorkeeper`.
 
     Raises:
         TargetError: The address cannot be listened at.
     """
-    import socket
-
-    family = socket.AF_INET6 if ":" in listen.host else socket.AF_INET
     try:
-        sock = socket.create_server((listen.host, listen.port), family=family)
+        sock = _listen_at(listen)
     except OSError as error:
         raise TargetError(f"cannot listen: {error.strerror or error}", where=f"{listen.host}:{listen.port}") from error
-    host = f"[{listen.host}]" if family == socket.AF_INET6 else listen.host
+    host = f"[{listen.host}]" if sock.family == socket.AF_INET6 else listen.host
     config = uvicorn.Config(
         make_app(server, unsafe=unsafe, token=token),
         log_config=None,
@@ -152,12 +175,15 @@ async def serve_http(
         limit_concurrency=512,
     )
     runner = _Uvicorn(config)
+    # Clients keep event streams open all the time; that these are cut at the end is no news.
+    logging.getLogger("uvicorn.error").addFilter(lambda _: not runner.should_exit)
     with sock:
         sys.stderr.write(f"kdive-mcp: serving at http://{host}:{sock.getsockname()[1]}{PATH}\n")
         sys.stderr.flush()
         serving = asyncio.ensure_future(runner.serve([sock]))
         stopping = asyncio.ensure_future(stop.wait())
         await asyncio.wait((serving, stopping), return_when=asyncio.FIRST_COMPLETED)
-        runner.should_exit = True
         stopping.cancel()
+        await finish()
+        runner.should_exit = True
         await serving

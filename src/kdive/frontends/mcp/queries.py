@@ -292,7 +292,7 @@ QUERIES: tuple[Query, ...] = (
         {"process": _identity("pid (decimal number) or address (expression); default: the current one")},
         limit=50,
         pick=lambda result: result.processes[0],
-        present=lambda card: ProcessList([card], brief=False),
+        present=lambda card: ProcessList([card]),
     ),
     Query(
         "read_memory",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import gc
 import logging
 import signal
 import sys
@@ -101,7 +102,7 @@ async def _serve(
         from kdive.frontends.mcp.server import make_server
 
         try:
-            await serve_http(make_server(box), listen, stop, unsafe=unsafe, token=token)
+            await serve_http(make_server(box), listen, stop, box.slot.shutdown, unsafe=unsafe, token=token)
         except KdiveError as error:
             _say(error)
             return EXIT_FAILED
@@ -116,6 +117,8 @@ async def _serve_stdio(box: Toolbox, stop: asyncio.Event) -> int:
     from kdive.frontends.mcp.stdio import stdio_streams, take_standard_streams
 
     server = make_server(box)
+    # What has been loaded stays; the collector need not look through it again during calls.
+    gc.freeze()
     async with stdio_streams(*take_standard_streams()) as (incoming, outgoing):
         await _until(stop, server.run(incoming, outgoing, server.create_initialization_options()))
     return EXIT_OK

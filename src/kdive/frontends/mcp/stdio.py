@@ -8,6 +8,7 @@ lands on standard error.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import queue
 import sys
@@ -15,21 +16,20 @@ import threading
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
+import anyio
 import mcp_types as types
 from mcp.shared.message import SessionMessage
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
-
-    from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
-
-    Incoming = MemoryObjectReceiveStream[SessionMessage | Exception]
-    Outgoing = MemoryObjectSendStream[SessionMessage]
+    from types import TracebackType
 
 MAX_MESSAGE = 4 << 20
 """Bytes that one message may have; the rest of a longer line is thrown away."""
 _CHUNK = 1 << 16
 _FLUSH_SECONDS = 2.0
+_BACKLOG = 64
+"""Messages that may wait for the event loop."""
 
 
 def take_standard_streams() -> tuple[int, int]:
@@ -43,46 +43,106 @@ def take_standard_streams() -> tuple[int, int]:
     return wire_in, wire_out
 
 
+class Inbox:
+    """The messages that come in, for the event loop; at most a few wait, then the reading thread does.
+
+    Ends when the input ends.
+    """
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._waiting: asyncio.Queue[SessionMessage | Exception | None] = asyncio.Queue()
+        self._room = threading.Semaphore(_BACKLOG)
+
+    def put(self, message: SessionMessage | Exception | None) -> None:
+        """Add a message, or the end (None); called by the reading thread.
+
+        Raises:
+            RuntimeError: The event loop has ended.
+        """
+        self._room.acquire()
+        self._loop.call_soon_threadsafe(self._waiting.put_nowait, message)
+
+    async def receive(self) -> SessionMessage | Exception:
+        """Return the next message.
+
+        Raises:
+            EndOfStream: There is none any more.
+        """
+        message = await self._waiting.get()
+        if message is None:
+            self._waiting.put_nowait(None)
+            raise anyio.EndOfStream
+        self._room.release()
+        return message
+
+    async def aclose(self) -> None:
+        """Let the reading thread go on to its end."""
+        self._room.release(_BACKLOG)
+
+    def __aiter__(self) -> Inbox:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        try:
+            return await self.receive()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
+
+    async def __aenter__(self) -> Inbox:
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+
+class Outbox:
+    """The messages that go out: written by a thread, in order."""
+
+    def __init__(self) -> None:
+        self.lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+
+    async def send(self, item: SessionMessage, /) -> None:
+        """Hand a message on."""
+        self.lines.put(item.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+
+    async def aclose(self) -> None:
+        """Nothing more will come; the thread is ended by :func:`stdio_streams`."""
+
+    async def __aenter__(self) -> Outbox:
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+
 @asynccontextmanager
-async def stdio_streams(wire_in: int, wire_out: int) -> AsyncGenerator[tuple[Incoming, Outgoing]]:
+async def stdio_streams(wire_in: int, wire_out: int) -> AsyncGenerator[tuple[Inbox, Outbox]]:
     """Message streams over two descriptors; the incoming one ends with the input."""
-    import anyio
-
+    inbox, outbox = Inbox(), Outbox()
     loop = asyncio.get_running_loop()
-    feed, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
-    outgoing, drain = anyio.create_memory_object_stream[SessionMessage](0)
-    lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
     written = asyncio.Event()
-
-    async def write_messages() -> None:
-        async with drain:
-            async for item in drain:
-                lines.put(item.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
-
-    reader = threading.Thread(target=_read, args=(wire_in, feed, loop), name="kdive-mcp-stdin", daemon=True)
+    reader = threading.Thread(target=_read, args=(wire_in, inbox), name="kdive-mcp-stdin", daemon=True)
     writer = threading.Thread(
-        target=_write, args=(wire_out, lines, loop, written), name="kdive-mcp-stdout", daemon=True
+        target=_write, args=(wire_out, outbox.lines, loop, written), name="kdive-mcp-stdout", daemon=True
     )
     reader.start()
     writer.start()
-    task = asyncio.ensure_future(write_messages())
     try:
-        yield incoming, outgoing
+        yield inbox, outbox
     finally:
-        outgoing.close()
-        incoming.close()
-        await asyncio.wait((task,), timeout=_FLUSH_SECONDS)
-        lines.put(None)
-        flushed = asyncio.ensure_future(written.wait())
-        await asyncio.wait((flushed,), timeout=_FLUSH_SECONDS)
-        for left in (task, flushed):
-            left.cancel()
+        outbox.lines.put(None)
+        with contextlib.suppress(TimeoutError):
+            # A client that does not read must not hold up the end.
+            await asyncio.wait_for(written.wait(), _FLUSH_SECONDS)
 
 
-def _read(
-    descriptor: int, feed: MemoryObjectSendStream[SessionMessage | Exception], loop: asyncio.AbstractEventLoop
-) -> None:
-    """Cut the input into lines and hand on the messages, one at a time."""
+def _read(descriptor: int, inbox: Inbox) -> None:
+    """Cut the input into lines and hand on the messages."""
     pending = bytearray()
     skipping = False
     try:
@@ -94,17 +154,19 @@ def _read(
                 if skipping:
                     skipping = False
                 elif line.strip():
-                    asyncio.run_coroutine_threadsafe(feed.send(_parse(bytes(line))), loop).result()
+                    inbox.put(_parse(bytes(line)))
             if len(pending) > MAX_MESSAGE:
                 pending.clear()
                 if not skipping:
                     skipping = True
-                    too_long = ValueError(f"a message is longer than {MAX_MESSAGE} bytes")
-                    asyncio.run_coroutine_threadsafe(feed.send(too_long), loop).result()
-    except Exception:  # noqa: BLE001 (the descriptor or the loop is gone: this is how a thread learns of the end)
+                    inbox.put(ValueError(f"a message is longer than {MAX_MESSAGE} bytes"))
+        inbox.put(None)
+    except OSError:
+        with contextlib.suppress(RuntimeError):
+            inbox.put(None)
+    except RuntimeError:
+        # The loop has ended before the input.
         return
-    finally:
-        _call(loop, feed.close)
 
 
 def _parse(line: bytes) -> SessionMessage | Exception:
@@ -127,12 +189,5 @@ def _write(
         # The client is gone; the end of the input tells the rest of the server.
         while lines.get() is not None:
             pass
-    _call(loop, written.set)
-
-
-def _call(loop: asyncio.AbstractEventLoop, what: object) -> None:
-    try:
-        loop.call_soon_threadsafe(what)  # pyright: ignore[reportArgumentType]
-    except RuntimeError:
-        # The loop has ended before this thread.
-        return
+    with contextlib.suppress(RuntimeError):
+        loop.call_soon_threadsafe(written.set)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kdive.frontends.mcp.text import Cleaner
 
 _log = logging.getLogger("kdive.mcp")
-TOOLS: tuple[Tool, ...] = (*CONSOLE_TOOLS, *CONTROL_TOOLS, *(query.tool for query in QUERIES))
+TOOLS: tuple[Tool, ...] = (*CONTROL_TOOLS, *CONSOLE_TOOLS, *(query.tool for query in QUERIES))
 
 
 class MemoryFaultError(Exception):

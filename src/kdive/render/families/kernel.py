@@ -55,7 +55,7 @@ def process_card(text: StyledText, result: ProcessCard, *, brief: bool) -> None:
     text.line(
         f"    SessionId: {session}  Cid: {result.pid:04x}    Peb: {result.peb:010x}  ParentCid: {result.parent_pid:04x}"
     )
-    handles = "not readable" if result.handles is None else f"{result.handles}."
+    handles = "not read" if result.handles is None else f"{result.handles}."
     text.add(f"    DirBase: {result.directory_table_base:08x}  ObjectTable: {result.object_table:016x}")
     text.line(f"  HandleCount: {handles}")
     text.add("    Image: ").line(result.name, Style.SYMBOL)

@@ -39,7 +39,10 @@ def _cell(value: int | None, element: str, size: int) -> str:
 
 
 def _bytes_row(values: Sequence[int | None], pad: int) -> str:
-    cells = ["??" if value is None else f"{value:02x}" for value in values]
+    if None in values:
+        cells = ["??" if value is None else f"{value:02x}" for value in values]
+    else:
+        cells = bytes(value or 0 for value in values).hex(" ").split(" ")
     cells += ["  "] * (pad - len(cells))
     left, right = " ".join(cells[:8]), " ".join(cells[8:])
     joint = "-" if len(values) > 8 else " "

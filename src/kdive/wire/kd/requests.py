@@ -15,8 +15,8 @@ from kdive.errors import FormatError
 from kdive.record import Record
 
 HEADER_SIZE = 56
-MAX_TRANSFER = 0x800
-"""Bytes that one read or write asks for; the transport's limit is 4000 with the header."""
+MAX_TRANSFER = 0xE00
+"""Bytes that one read or write asks for: whole cache lines, below the transport's limit of 4000 with the header."""
 
 BULK_TRANSFER = 0xF00
 """Bytes that one request of a long read asks for: with its header the reply stays below the transport's 4000."""
