@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _COMMENT = "written by kdive"
 _STEPS = 10
+_OVERWRITE = ".dump /o overwrites it"
 
 
 class _Request:
@@ -52,7 +53,7 @@ def _check_place(path: Path, size: int, *, overwrite: bool) -> None:
     if path.is_dir():
         raise CommandError("this is a folder", where=str(path))
     if path.exists() and not overwrite:
-        raise CommandError("the file exists", where=str(path), hint=".dump /o overwrites it")
+        raise CommandError("the file exists", where=str(path), hint=_OVERWRITE)
     if not path.parent.is_dir():
         raise CommandError("no such folder", where=str(path.parent))
     free = shutil.disk_usage(path.parent).free
@@ -66,7 +67,7 @@ def _check_place(path: Path, size: int, *, overwrite: bool) -> None:
     group=Group.SESSION,
     summary="write the target's whole physical memory to a dump file",
     details="The dump is a full one (a bitmap dump when the machine has more than 42 runs of memory) that kdive and "
-    "WinDbg open. /o overwrites an existing file. Over a serial line this is slow, some 25 MB a minute; "
+    "WinDbg open. /o overwrites an existing file. Over a virtual serial line this takes minutes for some ten megabytes; "
     "Ctrl+C ends it and leaves nothing behind. The file may be read by its owner only. On a dump with physical memory "
     "the command writes it again as a full dump.",
     examples=(".dump /f memory.dmp", '.dump /o /c "before the fix" memory.dmp'),
@@ -86,7 +87,7 @@ def dump(context: CommandContext, arguments: str) -> DumpWritten:
         raise CommandError("the target has no physical memory")
     live = session.run is not None
     if live:
-        halted_target(context)
+        halted_target(context).lift_breakpoints()
     _check_place(request.path, 0, overwrite=request.overwrite)
     plan = plan_dump(session, request.comment)
     runs = merged_runs(plan.runs)
@@ -107,9 +108,11 @@ def dump(context: CommandContext, arguments: str) -> DumpWritten:
         context.write(f"Creating {request.path} - Full kernel dump, {size >> 20} MB")
     reader = PageReader(physical, runs, progress)
     try:
-        with replacing(request.path) as file:
+        with replacing(request.path, durable=True, overwrite=request.overwrite) as file:
             for piece in full_dump(plan.header, runs, reader.pages()):
                 file.write(piece)
+    except FileExistsError as error:
+        raise CommandError("the file exists", where=str(request.path), hint=_OVERWRITE) from error
     except OSError as error:
         raise CommandError(f"cannot write the dump: {error.strerror or error}", where=str(request.path)) from error
     kind = DumpType.FULL if len(runs) <= MAX_HEADER_RUNS else DumpType.BITMAP_FULL
