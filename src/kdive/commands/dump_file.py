@@ -67,7 +67,7 @@ def _check_place(path: Path, size: int, *, overwrite: bool) -> None:
     group=Group.SESSION,
     summary="write the target's whole physical memory to a dump file",
     details="The dump is a full one (a bitmap dump when the machine has more than 42 runs of memory) that kdive and "
-    "WinDbg open. /o overwrites an existing file. Over a virtual serial line this takes minutes for some ten megabytes; "
+    "WinDbg open. /o overwrites an existing file. A virtual serial line takes minutes for some ten megabytes; "
     "Ctrl+C ends it and leaves nothing behind. The file may be read by its owner only. On a dump with physical memory "
     "the command writes it again as a full dump.",
     examples=(".dump /f memory.dmp", '.dump /o /c "before the fix" memory.dmp'),

@@ -10,8 +10,11 @@ from kdive.options import AVAILABLE_BACKENDS, BACKENDS
 from kdive.record import Record
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from kdive.session.session import Session, SessionOptions
     from kdive.targets.base import Target
+    from kdive.targets.line_state import LineState
 
 
 class SymbolRequest(Record, frozen=True):
@@ -62,12 +65,16 @@ class OpenRequest(Record, frozen=True):
         connect: Where it is.
         key: KDNET key.
         symbols: Where symbols come from.
+        record: File that what crosses the wire is written to.
+        replay: Recording that stands in for the target.
     """
 
     backend: str
     connect: str | None = None
     key: str | None = None
     symbols: SymbolRequest = SymbolRequest()
+    record: str | None = None
+    replay: str | None = None
 
     def check(self) -> None:
         """Look at the arguments without opening anything.
@@ -84,7 +91,8 @@ class OpenRequest(Record, frozen=True):
             raise UsageError("the kdnet backend needs a key")
         if self.backend == "memory" and self.connect is not None:
             raise UsageError("the memory backend takes no address")
-        if self.backend == "kd" and not self.connect:
+        self._check_recordings()
+        if self.backend == "kd" and not self.connect and not self.replay:
             raise UsageError(
                 "the kd backend needs to know where the target is",
                 hint="--connect with the path of the virtual machine's serial socket, or HOST:PORT",
@@ -97,9 +105,20 @@ class OpenRequest(Record, frozen=True):
                 hint=f"available: {', '.join(AVAILABLE_BACKENDS)}; live targets over KDNET and GDB come later",
             )
 
+    def _check_recordings(self) -> None:
+        for name, value in (("record", self.record), ("replay", self.replay)):
+            if value is not None and self.backend != "kd":
+                raise UsageError(f"--{name} belongs to the kd backend only")
+        if self.replay is not None and self.connect is not None:
+            raise UsageError("a replay has no target to connect to", hint="leave out --connect or --replay")
 
-def open_session(request: OpenRequest) -> Session:
+
+def open_session(request: OpenRequest, say: Callable[[str], None] | None = None) -> Session:
     """Open a target and a session on it. Runs on the owner thread.
+
+    Args:
+        request: What to open.
+        say: Called with a line of text about what is waited for.
 
     Raises:
         KdiveError: The target cannot be opened.
@@ -107,7 +126,7 @@ def open_session(request: OpenRequest) -> Session:
     request.check()
     from kdive.session.session import Session
 
-    target = _open_kd(request) if request.backend == "kd" else _open_dump(request)
+    target = _open_kd(request, say) if request.backend == "kd" else _open_dump(request)
     try:
         return Session(target, request.symbols.options())
     except BaseException:
@@ -127,8 +146,29 @@ def _open_dump(request: OpenRequest) -> Target:
         raise TargetError(f"cannot open: {error.strerror or error}", where=str(path)) from error
 
 
-def _open_kd(request: OpenRequest) -> Target:
+def _open_kd(request: OpenRequest, say: Callable[[str], None] | None) -> Target:
     from kdive.targets.kd import open_kd
+    from kdive.targets.recording import Recorder, ReplayTransport
     from kdive.targets.transport import open_transport
 
-    return open_kd(open_transport(request.connect or ""))
+    place = request.connect or ""
+    if say is not None and place.startswith("listen:"):
+        say(f"waiting for the virtual machine to connect to {place.removeprefix('listen:')}")
+    # The recording is made first: a name that cannot be had is told before the target is stopped.
+    recorder = Recorder(Path(request.record).expanduser()) if request.record is not None else None
+    try:
+        replay = request.replay
+        transport = open_transport(place) if replay is None else ReplayTransport(Path(replay).expanduser())
+    except BaseException:
+        if recorder is not None:
+            recorder.discard()
+        raise
+    told = ""
+
+    def waiting(state: LineState) -> None:
+        nonlocal told
+        if say is not None and state.kind != told:
+            told = state.kind
+            say(f"waiting for a KD target at {transport.description}: {state.seen}; {state.hint}")
+
+    return open_kd(transport, recorder=recorder, waiting=waiting)

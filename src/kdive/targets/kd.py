@@ -13,6 +13,7 @@ from kdive.targets.base import Capability
 from kdive.targets.kd_connection import KdConnection, RestartedMarker
 from kdive.targets.kd_hardware import KdHardware
 from kdive.targets.kd_memory import KdMemory
+from kdive.targets.line_state import line_state
 from kdive.targets.live import (
     Disposition,
     ExceptionEvent,
@@ -40,11 +41,16 @@ if TYPE_CHECKING:
     from kdive.arch.watchpoint import Watchpoint
     from kdive.cancel import CancelToken
     from kdive.memory.paging import PageTables
+    from kdive.targets.line_state import LineState
     from kdive.targets.live import TargetEvent
+    from kdive.targets.recording import Recorder
     from kdive.targets.transport import Transport
 
 HANDSHAKE_DEADLINE = 8.0
 _ATTEMPT = 0.7
+_QUIET = 1.3
+"""Seconds of waiting for a target that are not worth a word."""
+
 _SYNCHRONISE_WAIT = 1.0
 _SYNCHRONISE_TRIES = 5
 _STEP_DEADLINE = 5.0
@@ -88,7 +94,7 @@ class KdTarget(LiveTarget):
 
     Args:
         transport: The byte stream.
-        record: Called with what crosses the wire.
+        recorder: Writes down what crosses the wire.
 
     Attributes:
         connection: The link.
@@ -96,8 +102,8 @@ class KdTarget(LiveTarget):
 
     backend = "kd"
 
-    def __init__(self, transport: Transport, record: Callable[[str, bytes], None] | None = None) -> None:
-        self.connection = KdConnection(transport, record)
+    def __init__(self, transport: Transport, recorder: Recorder | None = None) -> None:
+        self.connection = KdConnection(transport, recorder)
         self.description = transport.description
         self.machine = "amd64"
         self.processors = 1
@@ -145,18 +151,35 @@ class KdTarget(LiveTarget):
 
     # --- attaching -------------------------------------------------------------------------------------------------
 
-    def attach(self, deadline: float = HANDSHAKE_DEADLINE, cancel: CancelToken | None = None) -> None:
+    def attach(
+        self,
+        deadline: float = HANDSHAKE_DEADLINE,
+        cancel: CancelToken | None = None,
+        waiting: Callable[[LineState], None] | None = None,
+    ) -> None:
         """Stop the target and find out what it is.
+
+        Args:
+            deadline: How long to try.
+            cancel: Ends the attempt.
+            waiting: Called with what is seen on the line whenever that changes while nobody answers.
 
         Raises:
             TargetError: Nothing that speaks KD answers; the message says what was seen on the line.
             CancelledError: The token was cancelled.
         """
-        end = time.monotonic() + deadline
+        start = time.monotonic()
+        end = start + deadline
         reset = False
         while not self.halted:
-            if time.monotonic() >= end:
-                raise self._nobody(deadline)
+            now = time.monotonic()
+            if now >= end:
+                state = line_state(self.connection.link.counters)
+                raise TargetError(
+                    f"no KD target stopped within {deadline:g} s: {state.seen}", where=self.description, hint=state.hint
+                )
+            if waiting is not None and now - start >= _QUIET:
+                waiting(line_state(self.connection.link.counters))
             # A running target hears the break-in byte, a stopped one repeats its stop after a reset.
             if reset:
                 self.connection.reset()
@@ -190,29 +213,6 @@ class KdTarget(LiveTarget):
                 self.poll(_SYNCHRONISE_WAIT)
             else:
                 return
-
-    def _nobody(self, deadline: float) -> TargetError:
-        counters = self.connection.link.counters
-        if counters.bytes_in == 0:
-            seen, hint = (
-                "nothing came back at all",
-                "is the guest running with debugging on (bcdedit /debug on; /dbgsettings serial), and on this port?",
-            )
-        elif counters.received == 0 and counters.damaged:
-            seen, hint = (
-                f"{counters.damaged} damaged packets and no good one",
-                "check the baud rate and that nothing else writes to this port",
-            )
-        elif counters.received == 0 and counters.resets == 0:
-            seen, hint = (
-                f"{counters.bytes_in} bytes that are no KD packets",
-                "another program may use this serial port (a console, a boot loader)",
-            )
-        elif counters.received == 0:
-            seen, hint = "resets, and no state change", "another debugger may hold the target"
-        else:
-            seen, hint = f"{counters.received} packets, and no stop", "the guest may be too busy to stop; try again"
-        return TargetError(f"no KD target stopped within {deadline:g} s: {seen}", where=self.description, hint=hint)
 
     def identify(self) -> None:
         """Ask the halted target who it is.
@@ -737,17 +737,29 @@ def _slots(event: ExceptionStop) -> tuple[int, ...]:
     return tuple(slot for slot in range(_SLOTS) if fired >> slot & 1)
 
 
-def open_kd(transport: Transport, cancel: CancelToken | None = None) -> KdTarget:
+def open_kd(
+    transport: Transport,
+    cancel: CancelToken | None = None,
+    *,
+    recorder: Recorder | None = None,
+    waiting: Callable[[LineState], None] | None = None,
+) -> KdTarget:
     """Attach to a KD target.
+
+    Args:
+        transport: The byte stream; closed if this fails.
+        cancel: Ends the attempt.
+        recorder: Writes down what crosses the wire.
+        waiting: Called with what is seen on the line while nobody answers.
 
     Raises:
         TargetError: Nobody answers.
         UnsupportedError: The target's architecture is not supported.
         CancelledError: The token was cancelled.
     """
-    target = KdTarget(transport)
+    target = KdTarget(transport, recorder)
     try:
-        target.attach(cancel=cancel)
+        target.attach(cancel=cancel, waiting=waiting)
     except BaseException:
         target.connection.close()
         raise

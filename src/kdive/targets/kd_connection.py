@@ -24,10 +24,9 @@ from kdive.wire.kd.states import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from kdive.arch.context import MachineName
     from kdive.cancel import CancelToken
+    from kdive.targets.recording import Recorder
     from kdive.targets.transport import Transport
 
 REQUEST_DEADLINE = 5.0
@@ -55,17 +54,18 @@ class KdConnection:
 
     Args:
         transport: The byte stream; closed with the connection.
-        record: Called with ``("host" | "target", bytes)`` for all that crosses the wire.
+        recorder: Writes down all that crosses the wire.
 
     Attributes:
         machine: Architecture that state changes are decoded for.
         link: The link, for its counters.
+        recorder: Writes down what crosses the wire, if anything does.
         output: What the target has printed, oldest first.
         requests: How many requests were made.
         transfer_size: Bytes that a read should ask for: fewer on a line that spoils long packets.
     """
 
-    def __init__(self, transport: Transport, record: Callable[[str, bytes], None] | None = None) -> None:
+    def __init__(self, transport: Transport, recorder: Recorder | None = None) -> None:
         self.transport = transport
         self.link = HostLink()
         self.machine: MachineName = "amd64"
@@ -73,15 +73,17 @@ class KdConnection:
         self.requests = 0
         self.transfer_size = requests.MAX_TRANSFER
         self._clean = 0
-        self._record = record
+        self.recorder = recorder
         self._events: deque[KdEvent] = deque()
         self._replies: deque[Reply] = deque()
         self._sent_at = 0.0
         self._heard_at = 0.0
 
     def close(self) -> None:
-        """Close the transport."""
+        """Close the transport and the recording."""
         self.transport.close()
+        if self.recorder is not None:
+            self.recorder.close()
 
     # --- the pump --------------------------------------------------------------------------------------------------
 
@@ -89,8 +91,8 @@ class KdConnection:
         """Write what the link has to say."""
         data = self.link.outgoing()
         if data:
-            if self._record is not None:
-                self._record("host", data)
+            if self.recorder is not None:
+                self.recorder("host", data)
             self._sent_at = time.monotonic()
             self.transport.write(data)
 
@@ -119,8 +121,8 @@ class KdConnection:
                 self.flush()
             return False
         self._heard_at = now
-        if self._record is not None:
-            self._record("target", data)
+        if self.recorder is not None:
+            self.recorder("target", data)
         for event in self.link.receive(data):
             match event:
                 case Received():

@@ -56,6 +56,7 @@ class LinkCounters(Record):
     damaged: int = 0
     duplicates: int = 0
     resets: int = 0
+    target_resets: int = 0
     junk: int = 0
 
 
@@ -207,6 +208,7 @@ class HostLink:
                     self._transmit()
             case PacketType.RESET:
                 self.counters.resets += 1
+                self.counters.target_resets += 1
                 self._renumber()
                 if self._reset_answered:
                     self._reset_answered = False
