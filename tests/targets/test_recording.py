@@ -11,6 +11,7 @@ import pytest
 
 from kdive.errors import TargetError
 from kdive.session.session import Session, SessionOptions
+from kdive.targets.dump import open_dump
 from kdive.targets.kd import KdTarget, open_kd
 from kdive.targets.recording import Recorder, ReplayTransport, read_recording
 from kdive.targets.transport import SocketTransport
@@ -62,7 +63,7 @@ def test_questions_in_another_order_and_of_other_sizes_are_answered(recording: P
     transport = ReplayTransport(recording)
     session = session_on(open_kd(transport), tmp_path / "other")
     data = session.target.memory.read(KERNEL + 3, 0x11)
-    assert data == FakeKd().dump.memory.read(KERNEL + 3, 0x11)
+    assert data == open_dump(SAMPLE / "crash.dmp").memory.read(KERNEL + 3, 0x11)
     assert text(session, "lm")
     session.close()
 

@@ -138,4 +138,5 @@ MODULES: dict[str, tuple[str, ...]] = {
     "pci": ("!pci",),
     "hardware": ("rdmsr", "wrmsr", "ib", "iw", "id", "ob", "ow", "od"),
     "dump_file": (".dump",),
+    "link": ("!kdstats", "!dbgprint", ".kdfiles"),
 }

@@ -18,6 +18,7 @@ from kdive.targets.live import (
     Disposition,
     ExceptionEvent,
     KernelHints,
+    LinkStatistics,
     LiveTarget,
     LostEvent,
     ModuleEvent,
@@ -104,6 +105,7 @@ class KdTarget(LiveTarget):
 
     def __init__(self, transport: Transport, recorder: Recorder | None = None) -> None:
         self.connection = KdConnection(transport, recorder)
+        self.files = self.connection.files
         self.description = transport.description
         self.machine = "amd64"
         self.processors = 1
@@ -280,6 +282,7 @@ class KdTarget(LiveTarget):
                         if not self._is_the_same_boot():
                             self._forget()
                             self._forget_breakpoints()
+                            self.files.close()
                             self.halted = False
                             self.hints = None
                             self.connection.put_back(event)
@@ -398,6 +401,29 @@ class KdTarget(LiveTarget):
         found = list(self.connection.output)
         self.connection.output.clear()
         return found
+
+    def link_statistics(self) -> LinkStatistics:
+        """See :meth:`LiveTarget.link_statistics`."""
+        connection, counters = self.connection, self.connection.link.counters
+        recorder = connection.recorder
+        return LinkStatistics(
+            connection.requests,
+            counters.sent,
+            counters.received,
+            counters.bytes_out,
+            counters.bytes_in,
+            counters.resent,
+            counters.damaged,
+            counters.duplicates,
+            counters.resets,
+            counters.junk,
+            connection.transfer_size,
+            self._virtual.hits + self._frames.hits,
+            self._virtual.misses + self._frames.misses,
+            connection.output_lost,
+            str(recorder.path) if recorder is not None else "",
+            recorder.failure if recorder is not None else "",
+        )
 
     # --- going on --------------------------------------------------------------------------------------------------
 

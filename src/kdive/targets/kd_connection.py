@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from kdive.errors import FormatError, TargetError
 from kdive.record import Record
+from kdive.targets.driver_files import DriverFiles
 from kdive.wire.kd import requests
 from kdive.wire.kd.link import HostLink, LinkDead, Received, Restarted
 from kdive.wire.kd.packets import PacketType
@@ -39,7 +40,6 @@ _LEAST_TRANSFER = 0x40
 _CLEAN_RUN = 64
 _MAX_EVENTS = 4096
 _MAX_OUTPUT = 4096
-_STATUS_UNSUCCESSFUL = 0xC0000001
 
 
 class RestartedMarker(Record, frozen=True):
@@ -61,6 +61,8 @@ class KdConnection:
         link: The link, for its counters.
         recorder: Writes down what crosses the wire, if anything does.
         output: What the target has printed, oldest first.
+        output_lost: How many prints were pushed out before anybody took them.
+        files: Files that the target may have.
         requests: How many requests were made.
         transfer_size: Bytes that a read should ask for: fewer on a line that spoils long packets.
     """
@@ -70,6 +72,8 @@ class KdConnection:
         self.link = HostLink()
         self.machine: MachineName = "amd64"
         self.output: deque[str] = deque(maxlen=_MAX_OUTPUT)
+        self.output_lost = 0
+        self.files = DriverFiles()
         self.requests = 0
         self.transfer_size = requests.MAX_TRANSFER
         self._clean = 0
@@ -82,6 +86,7 @@ class KdConnection:
     def close(self) -> None:
         """Close the transport and the recording."""
         self.transport.close()
+        self.files.close()
         if self.recorder is not None:
             self.recorder.close()
 
@@ -149,17 +154,19 @@ class KdConnection:
                 case PacketType.DEBUG_IO:
                     said = parse_debug_io(packet.payload)
                     if isinstance(said, DebugPrint):
-                        self.output.append(said.text)
+                        self._print(said.text)
                     else:
                         self._note(said)
                 case PacketType.FILE_IO:
-                    # No file is offered to the target: whatever it asks for is not here.
-                    answer = packet.payload[:4] + _STATUS_UNSUCCESSFUL.to_bytes(4, "little") + packet.payload[8:64]
-                    self.link.send(PacketType.FILE_IO, answer.ljust(64, b"\0"))
+                    self.link.send(PacketType.FILE_IO, self.files.answer(packet.payload))
                 case _:
                     pass
         except FormatError as error:
-            self.output.append(f"kdive: {error.what}\n")
+            self._print(f"kdive: {error.what}\n")
+
+    def _print(self, text: str) -> None:
+        self.output_lost += len(self.output) == self.output.maxlen
+        self.output.append(text)
 
     # --- events ----------------------------------------------------------------------------------------------------
 

@@ -32,6 +32,8 @@ class KdMemory(Memory):
     Attributes:
         masked: Bytes that breakpoint instructions stand in the place of, by address: readers see these.
         before_write: Called with the range that is about to be written.
+        hits: Reads that needed no request.
+        misses: Reads that needed some.
     """
 
     remote = True
@@ -42,6 +44,7 @@ class KdMemory(Memory):
         self._lines: dict[int, bytes] = {}
         self._known: tuple[int, bytes] = (0, b"")
         self.masked: dict[int, int] = {}
+        self.hits = self.misses = 0
         self.before_write: Callable[[int, int], None] | None = None
 
     def know(self, address: int, data: bytes) -> None:
@@ -69,9 +72,15 @@ class KdMemory(Memory):
         address &= MASK64
         start, known = self._known
         if start <= address and address + size <= start + len(known):
+            self.hits += 1
             return [(address, known[address - start : address - start + size])]
         end = min(address + size, 1 << 64)
+        before = self._connection.requests
         self._fetch(address & ~(LINE - 1), end)
+        if self._connection.requests == before:
+            self.hits += 1
+        else:
+            self.misses += 1
         runs: list[tuple[int, bytes]] = []
         parts: list[bytes] = []
         start = address

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from kdive.arch.watchpoint import Watchpoint
     from kdive.cancel import CancelToken
     from kdive.memory.paging import PageTables
+    from kdive.targets.driver_files import DriverFiles
     from kdive.targets.hardware import Hardware
 
 
@@ -107,6 +108,46 @@ class KernelHints(Record, frozen=True):
     debugger_data: int = 0
 
 
+class LinkStatistics(Record, frozen=True):
+    """What crossed the link to a target.
+
+    Attributes:
+        requests: Requests that were made.
+        sent: Packets that were sent.
+        received: Packets that arrived, in order and for the first time.
+        bytes_out: Bytes that were sent.
+        bytes_in: Bytes that arrived.
+        resent: Packets that were sent again.
+        damaged: Packets that cannot be trusted.
+        duplicates: Packets that arrived again.
+        resets: How often numbers began anew.
+        junk: Bytes that belong to no packet.
+        transfer_size: Bytes that one read asks for at most.
+        cache_hits: Reads of memory that needed no request.
+        cache_misses: Reads of memory that needed some.
+        prints_lost: Prints that were pushed out before anybody took them.
+        recording: File that the session is recorded in.
+        recording_failure: Why that ended early.
+    """
+
+    requests: int
+    sent: int
+    received: int
+    bytes_out: int
+    bytes_in: int
+    resent: int
+    damaged: int
+    duplicates: int
+    resets: int
+    junk: int
+    transfer_size: int
+    cache_hits: int
+    cache_misses: int
+    prints_lost: int = 0
+    recording: str = ""
+    recording_failure: str = ""
+
+
 class LiveTarget(Target):
     """A running system.
 
@@ -119,6 +160,7 @@ class LiveTarget(Target):
         thread: Address of the ``_ETHREAD`` that this processor runs, 0 if not known.
         hints: Where the kernel is; None before the target has said so.
         hardware: The machine below, None if the target does not reach it.
+        files: Files that the target may have of the host.
     """
 
     halted: bool
@@ -126,6 +168,7 @@ class LiveTarget(Target):
     thread: int
     hints: KernelHints | None
     hardware: Hardware | None = None
+    files: DriverFiles
 
     @abstractmethod
     def poll(self, seconds: float, cancel: CancelToken | None = None) -> TargetEvent | None:
@@ -235,6 +278,10 @@ class LiveTarget(Target):
     @abstractmethod
     def take_output(self) -> list[str]:
         """Return what the target has printed since the last call, in lines or parts of lines."""
+
+    @abstractmethod
+    def link_statistics(self) -> LinkStatistics:
+        """What crossed the link so far."""
 
     # --- for dumps -------------------------------------------------------------------------------------------------
 
