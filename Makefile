@@ -20,6 +20,7 @@ demo: setup
 test: setup
 	sh tools/system_packages.sh
 	sh tools/node_packages.sh
+	PYTHON=$(PYTHON) sh tools/peer.sh
 	$(BIN)/python -m pytest
 
 lint: setup

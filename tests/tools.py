@@ -5,16 +5,15 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
-if TYPE_CHECKING:
-    from pathlib import Path
+PEER = Path(__file__).resolve().parents[1] / ".peer/bin/ntoseye"
 
 
 def need_tool(name: str) -> str:
-    """The path of a program; skips the test if it is missing, or fails if it is required."""
+    """The path of a program, by its name or whole; skips the test if it is missing, or fails if it is required."""
     found = shutil.which(name)
     if found is None:
         reason = f"{name} is not installed"

@@ -11,6 +11,7 @@ from kdive.frontends.shell import Shell
 from kdive.nt.bugchecks import Bugcheck, bugcheck
 from kdive.nt.processes import processes, threads
 from kdive.record import Record
+from kdive.session.crash import recorded_bugcheck
 from kdive.symbols.views import Struct
 
 if TYPE_CHECKING:
@@ -165,11 +166,8 @@ class Debugger:
     @property
     def bugcheck(self) -> tuple[Bugcheck, tuple[int, ...]] | None:
         """The bugcheck and its parameters, None if the target did not crash."""
-        dump = self.session.dump
-        if dump is None or not dump.dump.header.bugcheck_code:
-            return None
-        header = dump.dump.header
-        return bugcheck(header.bugcheck_code), header.bugcheck_parameters
+        code, parameters = recorded_bugcheck(self.session)
+        return (bugcheck(code, parameters), parameters) if code else None
 
     def stack(self, limit: int = 256) -> list[Frame]:
         """Walk the call stack of the present context."""

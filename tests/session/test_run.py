@@ -63,7 +63,7 @@ def test_a_live_target_shows_what_its_dump_shows(live: Callable[[FakeKd], Sessio
     for line in (
         ".reload /f",
         "lm",
-        "!process 0 0",
+        "!process 0 1",
         "u rip L4",
         "dt nt!_EPROCESS @$proc",
         "x nt!*Bug*",

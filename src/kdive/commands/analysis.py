@@ -25,6 +25,7 @@ from kdive.nt.secondary import writer_of
 from kdive.nt.status import names
 from kdive.nt.version import system_name
 from kdive.session.analysis import analyze
+from kdive.session.crash import recorded_bugcheck
 from kdive.session.disassembly import instruction_line
 from kdive.targets.base import Capability
 
@@ -69,6 +70,7 @@ def verdict_of(session: Session, *, verbose: bool) -> Verdict:
     dump = session.dump
     header = dump.dump.header if dump is not None else None
     machine = MACHINE_NAMES.get(session.target.machine, session.target.machine)
+    clock = session.clock
     product = header.product_type if header is not None else None
     return Verdict(
         info,
@@ -92,8 +94,8 @@ def verdict_of(session: Session, *, verbose: bool) -> Verdict:
         analysis.signature,
         analysis.findings,
         f"{system_name(session.kernel.build, product)} {machine}",
-        header.time if header is not None else None,
-        header.uptime if header is not None else None,
+        clock.time,
+        clock.uptime,
         verbose,
     )
 
@@ -124,11 +126,10 @@ def analyze_(context: CommandContext, arguments: str) -> Verdict | BugcheckInfo:
 def show_bugcheck(context: CommandContext, arguments: str) -> BugcheckInfo:
     """Show the bugcheck."""
     del arguments
-    dump = context.session.dump
-    if dump is None:
+    code, parameters = recorded_bugcheck(context.session)
+    if not code and context.session.dump is None:
         raise CommandError("the target records no bugcheck")
-    header = dump.dump.header
-    return bugcheck_info(context.session, header.bugcheck_code, header.bugcheck_parameters, explained=False)
+    return bugcheck_info(context.session, code, parameters, explained=False)
 
 
 @command(

@@ -49,6 +49,7 @@ def target_version(session: Session) -> TargetVersion:
     module_list = header.ps_loaded_module_list if header is not None else None
     if kernel.hints is not None:
         module_list = kernel.hints.module_list or None
+    clock = session.clock
     return TargetVersion(
         system_name(kernel.build, header.product_type if header is not None else None),
         MACHINE_NAMES.get(session.target.machine, session.target.machine),
@@ -58,8 +59,8 @@ def target_version(session: Session) -> TargetVersion:
         build_lab(session),
         kernel.base,
         module_list,
-        header.time if header is not None else None,
-        header.uptime if header is not None else None,
+        clock.time,
+        clock.uptime,
         session.target.description,
         details,
         session.notices(),
@@ -82,10 +83,8 @@ def vertarget(context: CommandContext, arguments: str) -> TargetVersion:
 def time(context: CommandContext, arguments: str) -> TargetTime:
     """Show times."""
     del arguments
-    dump = context.session.dump
-    if dump is None:
-        return TargetTime(None, None)
-    return TargetTime(dump.dump.header.time, dump.dump.header.uptime)
+    clock = context.session.clock
+    return TargetTime(clock.time, clock.uptime)
 
 
 @command("capabilities", group=Group.SESSION, summary="show what the target can do")

@@ -20,7 +20,7 @@ from kdive.nt.bugchecks import (
 )
 from kdive.nt.naming import module_name
 from kdive.record import Record, field
-from kdive.session.crash import crash_exception, exception_context
+from kdive.session.crash import crash_exception, exception_context, recorded_bugcheck
 from kdive.session.findings import findings
 
 if TYPE_CHECKING:
@@ -138,10 +138,7 @@ class Analysis(Record, frozen=True):
 
 def analyze(session: Session) -> Analysis:
     """Work out what happened."""
-    dump = session.dump
-    header = dump.dump.header if dump is not None else None
-    code = header.bugcheck_code if header is not None else 0
-    parameters = header.bugcheck_parameters if header is not None else ()
+    code, parameters = recorded_bugcheck(session)
     exception = crash_exception(session)
     context, how, frames = _stack(session)
     fault = _fault_address(session, code, parameters, exception, context if how else None)

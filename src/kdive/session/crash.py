@@ -6,20 +6,38 @@ bugcheck's own frames to the faulting code.
 
 from __future__ import annotations
 
+import struct
 from typing import TYPE_CHECKING
 
 from kdive.errors import KdiveError
 from kdive.formats.buffer import Buffer
-from kdive.formats.kernel_dump.header import EXCEPTION_SIZE, parse_exception
+from kdive.formats.kernel_dump.header import EXCEPTION_SIZE, ExceptionRecord, parse_exception
 from kdive.nt.bugchecks import Role, parameter
 from kdive.nt.processors import crash_processor, processor_context
+from kdive.targets.live import ExceptionEvent
 
 _BREAKPOINT = 0x80000003
+_BUGCHECK_DATA = struct.Struct("<5Q")
 
 if TYPE_CHECKING:
     from kdive.arch.context import RegisterContext
-    from kdive.formats.kernel_dump.header import ExceptionRecord
     from kdive.session.session import Session
+
+
+def recorded_bugcheck(session: Session) -> tuple[int, tuple[int, ...]]:
+    """Return the bugcheck's code and parameters; the code is 0 if the target did not crash.
+
+    A dump has them in its header, a running system in ``nt!KiBugCheckData``.
+    """
+    dump = session.dump
+    if dump is not None:
+        return dump.dump.header.bugcheck_code, dump.dump.header.bugcheck_parameters
+    try:
+        raw = session.kernel.memory.read(session.kernel.symbol("KiBugCheckData"), _BUGCHECK_DATA.size)
+    except KdiveError:
+        return 0, ()
+    code, *parameters = _BUGCHECK_DATA.unpack(raw)
+    return code & 0xFFFFFFFF, tuple(parameters)
 
 
 def context_record(session: Session, address: int) -> RegisterContext:
@@ -57,11 +75,7 @@ def exception_context(session: Session) -> tuple[RegisterContext, str] | None:
     Returns:
         The context and how it was found (``.cxr 0x… (CONTEXT in bugcheck parameter 4)``), or None.
     """
-    dump = session.dump
-    if dump is None:
-        return None
-    header = dump.dump.header
-    code, parameters = header.bugcheck_code, header.bugcheck_parameters
+    code, parameters = recorded_bugcheck(session)
     attempts = (
         (Role.CONTEXT, context_record, ".cxr", "CONTEXT"),
         (Role.TRAP, trap_frame_context, ".trap", "trap frame"),
@@ -91,20 +105,25 @@ def exception_context(session: Session) -> tuple[RegisterContext, str] | None:
 
 
 def crash_exception(session: Session) -> ExceptionRecord | None:
-    """Return the exception record behind the crash: in a bugcheck parameter, else in the dump header."""
-    dump = session.dump
-    if dump is None:
-        return None
-    header = dump.dump.header
-    address = parameter(Role.RECORD, header.bugcheck_code, header.bugcheck_parameters)
+    """Return the exception behind the crash: from a bugcheck parameter, the dump header, or what stopped the target."""
+    code, parameters = recorded_bugcheck(session)
+    address = parameter(Role.RECORD, code, parameters)
     if address is not None and address >> 47:
         try:
             raw = session.memory.read(address, EXCEPTION_SIZE)
             return parse_exception(Buffer(raw, "exception record", address), 0)
         except KdiveError:
             pass
-    record = header.exception
+    record = session.dump.dump.header.exception if session.dump is not None else _live_exception(session)
     if record is None or record.code != _BREAKPOINT:
         return record
     # KeBugCheckEx itself is recorded as a breakpoint: that is where the dump was taken, not what went wrong.
-    return None if header.bugcheck_code else record
+    return None if code else record
+
+
+def _live_exception(session: Session) -> ExceptionRecord | None:
+    stop = session.run.last if session.run is not None else None
+    if stop is None or not isinstance(stop.event, ExceptionEvent) or stop.kind != "exception":
+        return None
+    event = stop.event
+    return ExceptionRecord(event.code, 0, 0, event.address, event.parameters)

@@ -13,6 +13,7 @@ from kdive.errors import CommandError, KdiveError
 from kdive.nt.naming import base_name, module_name
 from kdive.record import Record
 from kdive.session.breakpoints import Breakpoint, BreakpointTable
+from kdive.session.crash import recorded_bugcheck
 from kdive.session.filters import EventFilters
 from kdive.session.hits import counts
 from kdive.session.placing import Placing
@@ -422,11 +423,7 @@ class RunControl:
 
     def _bugcheck(self) -> str:
         """The bugcheck that the target stopped for, in words; empty if it is none."""
-        try:
-            address = self._session.kernel.symbol("KiBugCheckData")
-            code = self._session.memory.u32(address)
-        except KdiveError:
-            return ""
+        code, _ = recorded_bugcheck(self._session)
         return f"bugcheck {code:#x}" if code else ""
 
     # --- leaving ---------------------------------------------------------------------------------------------------

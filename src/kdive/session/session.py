@@ -10,6 +10,7 @@ from kdive.cancel import CancelToken
 from kdive.directories import cache_directory, state_directory
 from kdive.errors import KdiveError
 from kdive.memory.paging import TranslatedMemory
+from kdive.nt.clock import Clock, read_clock
 from kdive.nt.kernel import Kernel
 from kdive.nt.processes import current_process, current_thread, process_at, thread_at
 from kdive.nt.processors import crash_processor, processor_context
@@ -133,6 +134,14 @@ class Session:
     def dump(self) -> DumpTarget | None:
         """The target as a dump, if it is one."""
         return self.target if isinstance(self.target, DumpTarget) else None
+
+    @property
+    def clock(self) -> Clock:
+        """The target's clock: a dump's header has it, a running system shows it."""
+        dump = self.dump
+        if dump is not None:
+            return Clock(dump.dump.header.time, dump.dump.header.uptime)
+        return read_clock(self.kernel.memory)
 
     @property
     def pointer_size(self) -> int:

@@ -285,6 +285,7 @@ class KdTarget(LiveTarget):
                             self.files.close()
                             self.halted = False
                             self.hints = None
+                            self._asked_to_stop = int(isinstance(event, ExceptionStop))
                             self.connection.put_back(event)
                             return RestartEvent()
                         if isinstance(event, ExceptionStop) and not self._asked_to_stop and self._is_break_in(event):
@@ -321,7 +322,7 @@ class KdTarget(LiveTarget):
         if patched:
             read = (self.connection.ask(requests.read_memory(address, 1)) for address in patched)
             return all(requests.transferred(reply) == bytes([_INT3]) for reply in read)
-        return 0 < self._uptime <= self._read_uptime()
+        return 0 < self._uptime < self._read_uptime()
 
     def _read_uptime(self) -> int:
         """``KUSER_SHARED_DATA.TickCountQuad``: clock ticks since the boot; 0 if it cannot be read."""
@@ -720,6 +721,8 @@ class KdTarget(LiveTarget):
         """See :meth:`LiveTarget.reboot`."""
         self.connection.tell(requests.request(requests.Api.REBOOT))
         self.halted = False
+        self._uptime = 0
+        self._forget_breakpoints()
         self._forget()
 
     def crash(self) -> None:
