@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 from kdive.errors import CommandError, KdiveError
 from kdive.formats.kernel_dump.header import CONTEXT_SIZE, PAGE_SIZE, DumpHeader, DumpType, ExceptionRecord
 from kdive.formats.pe.image import MACHINE_AMD64, MACHINE_ARM64
+from kdive.nt.clock import SHARED_DATA
 from kdive.nt.physical import physical_runs
 from kdive.record import Record
+from kdive.session.crash import recorded_bugcheck
 from kdive.targets.live import ExceptionEvent, LiveTarget
 
 if TYPE_CHECKING:
@@ -20,10 +22,6 @@ if TYPE_CHECKING:
 
 _MACHINES = {"amd64": MACHINE_AMD64, "arm64": MACHINE_ARM64}
 _FREE_BUILD = 0xF
-_SHARED_DATA = 0xFFFFF78000000000
-"""``KI_USER_SHARED_DATA`` of 64-bit systems (``wdm.h``), where the symbols do not know better."""
-
-_BUGCHECK_WORDS = 5
 _PIECE = 1 << 16
 
 
@@ -77,7 +75,8 @@ def _live_header(session: Session, target: LiveTarget, comment: str) -> DumpHead
         except KdiveError:
             return None
 
-    code, *parameters = _bugcheck(session)
+    code, parameters = recorded_bugcheck(session)
+    parameters = (*parameters, 0, 0, 0, 0)
     time, uptime, product, suites = _shared_data(session)
     return DumpHeader(
         major_version=_FREE_BUILD,
@@ -110,17 +109,6 @@ def _live_header(session: Session, target: LiveTarget, comment: str) -> DumpHead
     )
 
 
-def _bugcheck(session: Session) -> list[int]:
-    """The code and parameters of a bugcheck that the system is in; zeros if it is in none."""
-    try:
-        place = session.kernel.symbol("KiBugCheckData")
-        data = session.kernel.memory.read(place, 8 * _BUGCHECK_WORDS)
-    except KdiveError:
-        return [0] * _BUGCHECK_WORDS
-    words = [int.from_bytes(data[at : at + 8], "little") for at in range(0, len(data), 8)]
-    return [words[0] & 0xFFFFFFFF, *words[1:]]
-
-
 def _exception(session: Session) -> ExceptionRecord | None:
     """The exception of the last stop."""
     last = session.run.last if session.run is not None else None
@@ -133,7 +121,7 @@ def _exception(session: Session) -> ExceptionRecord | None:
 def _shared_data(session: Session) -> tuple[int | None, int | None, int | None, int | None]:
     """System time and uptime in 100 ns, product type and suites, as the kernel shares them with user mode."""
     try:
-        view = session.kernel.struct("_KUSER_SHARED_DATA", _SHARED_DATA)
+        view = session.kernel.struct("_KUSER_SHARED_DATA", SHARED_DATA)
         time = view["SystemTime.LowPart"] | view["SystemTime.High1Time"] << 32
         uptime = view["InterruptTime.LowPart"] | view["InterruptTime.High1Time"] << 32
         return time & (1 << 64) - 1, uptime & (1 << 64) - 1, view.get("NtProductType"), view.get("SuiteMask")
