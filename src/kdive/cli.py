@@ -119,11 +119,12 @@ def _request(values: argparse.Namespace, symbols: SymbolRequest) -> OpenRequest 
     from kdive.frontends.opening import OpenRequest
 
     dump = values.dump or getattr(values, "file", None)
-    backend = values.backend or ("dump" if dump else None)
+    record, replay = getattr(values, "record", None), getattr(values, "replay", None)
+    backend = values.backend or ("kd" if replay else "dump" if dump else None)
     if backend is None:
         return None
     place = dump if backend == "dump" and dump else values.connect
-    return OpenRequest(backend, place, values.kdnet_key, symbols)
+    return OpenRequest(backend, place, values.kdnet_key, symbols, record, replay)
 
 
 def _main(arguments: list[str]) -> int:
@@ -189,6 +190,11 @@ def _fail(error: KdiveError) -> None:
     sys.stderr.write(error_text(error).plain() + "\n")
 
 
+def _say(text: str) -> None:
+    sys.stderr.write(text + "\n")
+    sys.stderr.flush()
+
+
 def _debug(values: argparse.Namespace, request: OpenRequest) -> int:
     from kdive.errors import CancelledError, KdiveError, UsageError
     from kdive.frontends.leaving import ends_in_order
@@ -204,7 +210,7 @@ def _debug(values: argparse.Namespace, request: OpenRequest) -> int:
     owner = Owner()
     with ends_in_order(owner):
         try:
-            session = owner.open(lambda: open_session(request, owner.token))
+            session = owner.open(lambda: open_session(request, owner.token, _say))
         except UsageError as error:
             _fail(error)
             return EXIT_USAGE

@@ -71,6 +71,20 @@ OPTIONS: tuple[Option, ...] = (
         default="dump",
     ),
     Option("connect", ("--connect",), "where the target is: a socket, an address, a file", metavar="WHERE"),
+    Option(
+        "record",
+        ("--record",),
+        "with the kd backend: write what crosses the wire to a new file, which then holds memory of the target",
+        metavar="FILE",
+        where="debug",
+    ),
+    Option(
+        "replay",
+        ("--replay",),
+        "let a recording of --record stand in for the target",
+        metavar="FILE",
+        where="debug",
+    ),
     Option("kdnet_key", ("--kdnet-key",), "the key of a KDNET target", metavar="KEY", environment="KDIVE_KDNET_KEY"),
     Option(
         "memory_source",

@@ -5,15 +5,18 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
+from kdive.commands.memory_edit import write_in_steps
 from kdive.commands.results.memory import BytesWritten
 from kdive.commands.spec import Group, command
-from kdive.errors import CapabilityError, CommandError, MemoryAccessError
+from kdive.errors import CapabilityError, CommandError
 from kdive.targets.base import Capability
 
 if TYPE_CHECKING:
     from kdive.commands.context import CommandContext
 
 _STEP = 1 << 20
+_LIVE_STEP = 1 << 14
+"""Bytes that are read over a link between two looks at the cancel token."""
 
 
 @command(
@@ -21,6 +24,7 @@ _STEP = 1 << 20
     syntax="<file> <address> L<bytes>",
     group=Group.MEMORY,
     summary="write memory to a file; an existing file is not overwritten",
+    details="A long range is read piece by piece with a word on how far it came; Ctrl+C leaves no file.",
     examples=('.writemem "stack.bin" rsp L1000',),
     needs=(Capability.MEMORY,),
 )
@@ -38,9 +42,14 @@ def writemem(context: CommandContext, arguments: str) -> BytesWritten:
         raise CommandError(f"cannot create the file: {error.strerror}", where=str(path)) from error
     try:
         with file:
-            for at in range(0, found.count, _STEP):
+            step = _LIVE_STEP if Capability.LIVE in context.session.target.capabilities else _STEP
+            said = 0
+            for at in range(0, found.count, step):
                 context.cancel.check()
-                file.write(memory.read(found.start + at, min(_STEP, found.count - at)))
+                file.write(memory.read(found.start + at, min(step, found.count - at)))
+                if step == _LIVE_STEP and at * 10 // found.count > said:
+                    said = at * 10 // found.count
+                    context.write(f"{said * 10} %")
     except BaseException:
         with contextlib.suppress(OSError):
             path.unlink()
@@ -78,8 +87,5 @@ def readmem(context: CommandContext, arguments: str) -> BytesWritten:
         raise CommandError(f"cannot read the file: {error.strerror}", where=name) from error
     if rest:
         data = data[: context.range(f"0x{address:x} {rest}", 1, 0).count]
-    try:
-        session.memory.write(address, data)
-    except MemoryAccessError as error:
-        raise CommandError(str(error)) from error
+    write_in_steps(context, session.memory, address, data, report=True)
     return BytesWritten(name, address, len(data))

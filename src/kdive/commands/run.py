@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from kdive.session.run import RunControl, Stop
     from kdive.session.stepping import Stepper, Until
 
-_WAIT = 0.5
+_WAIT = 0.2
 _STOP_WAIT = 5.0
 _MAX_STEPS = 100000
 _TRACE_LIMIT = 10000
@@ -48,7 +48,7 @@ def report(context: CommandContext, stop: Stop) -> StopReport:
     """Describe a stop with the registers that go with it."""
     session = context.session
     run = run_control(context)
-    output = run.target.take_output()
+    output = run.collect_prints()
     notes = list(run.notes)
     run.notes.clear()
     text = _TEXTS.get(stop.kind, stop.note)
@@ -99,8 +99,8 @@ def wait_for_stop(context: CommandContext) -> StopReport:
 def show_output(context: CommandContext) -> None:
     """Show what the target has printed, and what happened without stopping it."""
     run = run_control(context)
-    for text in run.target.take_output():
-        context.write("".join(f"[dbgprint] {line}" for line in text.splitlines()))
+    for line in "".join(run.collect_prints()).splitlines():
+        context.write(f"[dbgprint] {line}")
     while run.notes:
         context.write(run.notes.popleft())
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 _REASONS = {
     "is not in this release": (
-        ".restart .kill .detach .abandon "
-        "ea ef eD ep eu eza ezu f fp m a rdmsr wrmsr ib iw id ob ow od !eb !ed !eq .pagein !apic !ioapic "
-        "!handle !object !vad !pool !poolused !poolfind !vm !memusage !pfn !irp "
-        "!drvobj !devobj !devstack !devnode !locks !stacks !idt !gdt dg !dpcs !timer !apc !ready !verifier !token !sd "
-        "!reg !session !job !chkimg !uniqstack !findstack !for_each_frame .dump .shell .lines kd .kframes "
+        ".restart .kill .detach .abandon a .pagein !ioapic !handle !object !vad !pool !poolused !poolfind !vm "
+        "!memusage !pfn !irp !drvobj !devobj !devstack !devnode !locks !stacks !dpcs !timer !apc !ready !verifier "
+        "!token !sd !reg !session !job !chkimg !uniqstack !findstack !for_each_frame .shell .lines kd .kframes "
         "!sysinfo .context .tss"
     ),
 }

@@ -11,9 +11,12 @@ from kdive.options import AVAILABLE_BACKENDS, BACKENDS
 from kdive.record import Record
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from kdive.cancel import CancelToken
     from kdive.session.session import Session, SessionOptions
     from kdive.targets.base import Target
+    from kdive.targets.line_state import LineState
 
 
 DEFAULT_PLACES = {"kd": "/tmp/kdive-kd.sock", "kdnet": "0.0.0.0:50000", "gdb": "127.0.0.1:1234"}
@@ -68,12 +71,16 @@ class OpenRequest(Record, frozen=True):
         connect: Where it is.
         key: KDNET key.
         symbols: Where symbols come from.
+        record: File that what crosses the wire is written to.
+        replay: Recording that stands in for the target.
     """
 
     backend: str
     connect: str | None = None
     key: str | None = None
     symbols: SymbolRequest = SymbolRequest()
+    record: str | None = None
+    replay: str | None = None
 
     def check(self) -> None:
         """Look at the arguments without opening anything.
@@ -90,7 +97,8 @@ class OpenRequest(Record, frozen=True):
             raise UsageError("the kdnet backend needs a key")
         if self.backend == "memory" and self.connect is not None:
             raise UsageError("the memory backend takes no address")
-        if self.backend == "kd" and not self.connect:
+        self._check_recordings()
+        if self.backend == "kd" and not self.connect and not self.replay:
             raise UsageError(
                 "the kd backend needs to know where the target is",
                 hint="--connect with the path of the virtual machine's serial socket, or HOST:PORT",
@@ -103,13 +111,23 @@ class OpenRequest(Record, frozen=True):
                 hint=f"available: {', '.join(AVAILABLE_BACKENDS)}; live targets over KDNET and GDB come later",
             )
 
+    def _check_recordings(self) -> None:
+        for name, value in (("record", self.record), ("replay", self.replay)):
+            if value is not None and self.backend != "kd":
+                raise UsageError(f"--{name} belongs to the kd backend only")
+        if self.replay is not None and self.connect is not None:
+            raise UsageError("a replay has no target to connect to", hint="leave out --connect or --replay")
 
-def open_session(request: OpenRequest, cancel: CancelToken | None = None) -> Session:
+
+def open_session(
+    request: OpenRequest, cancel: CancelToken | None = None, say: Callable[[str], None] | None = None
+) -> Session:
     """Open a target and a session on it. Runs on the owner thread.
 
     Args:
         request: What to open.
         cancel: Ends the wait for a live target; it then runs on.
+        say: Called with a line of text about what is waited for.
 
     Raises:
         CancelledError: The token was cancelled.
@@ -118,7 +136,7 @@ def open_session(request: OpenRequest, cancel: CancelToken | None = None) -> Ses
     request.check()
     from kdive.session.session import Session
 
-    target = _open_kd(request, cancel) if request.backend == "kd" else _open_dump(request)
+    target = _open_kd(request, cancel, say) if request.backend == "kd" else _open_dump(request)
     try:
         return Session(target, request.symbols.options())
     except BaseException:
@@ -139,8 +157,32 @@ def _open_dump(request: OpenRequest) -> Target:
         raise TargetError(f"cannot open: {error.strerror or error}", where=str(path)) from error
 
 
-def _open_kd(request: OpenRequest, cancel: CancelToken | None) -> Target:
+def _open_kd(request: OpenRequest, cancel: CancelToken | None, say: Callable[[str], None] | None) -> Target:
     from kdive.targets.kd import open_kd
+    from kdive.targets.recording import Recorder, ReplayTransport
     from kdive.targets.transport import open_transport
 
-    return open_kd(open_transport(request.connect or "", cancel=cancel), cancel)
+    place = request.connect or ""
+    if say is not None and place.startswith("listen:"):
+        say(f"waiting for the virtual machine to connect to {place.removeprefix('listen:')}")
+    # The recording is made first: a name that cannot be had is told before the target is stopped.
+    recorder = Recorder(Path(request.record).expanduser()) if request.record is not None else None
+    try:
+        replay = request.replay
+        if replay is None:
+            transport = open_transport(place, cancel=cancel)
+        else:
+            transport = ReplayTransport(Path(replay).expanduser())
+    except BaseException:
+        if recorder is not None:
+            recorder.discard()
+        raise
+    told = ""
+
+    def waiting(state: LineState) -> None:
+        nonlocal told
+        if say is not None and state.kind != told:
+            told = state.kind
+            say(f"waiting for a KD target at {transport.description}: {state.seen}; {state.hint}")
+
+    return open_kd(transport, cancel, recorder=recorder, waiting=waiting)

@@ -17,6 +17,7 @@ from kdive.session.crash import recorded_bugcheck
 from kdive.session.filters import EventFilters
 from kdive.session.hits import counts
 from kdive.session.placing import Placing
+from kdive.session.prints import Prints
 from kdive.symbols.images import Module
 from kdive.targets.live import (
     Disposition,
@@ -86,6 +87,7 @@ class RunControl:
         filters: What becomes of exceptions and module events.
         last: The last stop that was taken.
         coherent: Whether the module list and all that hangs on it are there; not so early in a boot.
+        prints: What the target has printed.
         notes: What happened without stopping the target and should be shown.
         perform: Runs the commands of a breakpoint or an event when it stops the target; says whether they sent it on.
         in_action: Whether such commands are running.
@@ -98,6 +100,7 @@ class RunControl:
         self.filters = EventFilters()
         self.last: Stop | None = None
         self.coherent = True
+        self.prints = Prints()
         self.notes: deque[str] = deque(maxlen=_MAX_PENDING)
         self.perform: Callable[[str], bool] | None = None
         self.in_action = False
@@ -313,6 +316,13 @@ class RunControl:
             self.notes.append(error.what)
         self.target.resume(disposition, absorbed=True)
         return None
+
+    def collect_prints(self) -> list[str]:
+        """Take in what the target has printed since the last call, and return it."""
+        found = self.target.take_output()
+        for text in found:
+            self.prints.add(text)
+        return found
 
     # --- stopping --------------------------------------------------------------------------------------------------
 

@@ -25,6 +25,7 @@ class Capability(StrEnum):
     WATCHPOINTS = "watchpoints"
     MSR = "msr"
     IO_PORTS = "io_ports"
+    PCI = "pci_configuration"
     DUMP_HEADER = "dump_header"
     SECONDARY_DATA = "secondary_data"
 

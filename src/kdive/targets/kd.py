@@ -11,12 +11,15 @@ from kdive.errors import MemoryAccessError, TargetError, UnsupportedError
 from kdive.record import Record
 from kdive.targets.base import Capability
 from kdive.targets.kd_connection import KdConnection, RestartedMarker
+from kdive.targets.kd_hardware import KdHardware
 from kdive.targets.kd_memory import KdMemory
 from kdive.targets.kd_tracing import Tracing
+from kdive.targets.line_state import line_state
 from kdive.targets.live import (
     Disposition,
     ExceptionEvent,
     KernelHints,
+    LinkStatistics,
     LiveTarget,
     LostEvent,
     ModuleEvent,
@@ -40,11 +43,16 @@ if TYPE_CHECKING:
     from kdive.arch.watchpoint import Watchpoint
     from kdive.cancel import CancelToken
     from kdive.memory.paging import PageTables
+    from kdive.targets.line_state import LineState
     from kdive.targets.live import TargetEvent
+    from kdive.targets.recording import Recorder
     from kdive.targets.transport import Transport
 
 HANDSHAKE_DEADLINE = 8.0
 _ATTEMPT = 0.7
+_QUIET = 1.3
+"""Seconds of waiting for a target that are not worth a word."""
+
 _SYNCHRONISE_WAIT = 1.0
 _SYNCHRONISE_TRIES = 5
 _STEP_DEADLINE = 5.0
@@ -93,7 +101,7 @@ class KdTarget(LiveTarget):
 
     Args:
         transport: The byte stream.
-        record: Called with what crosses the wire.
+        recorder: Writes down what crosses the wire.
 
     Attributes:
         connection: The link.
@@ -101,8 +109,9 @@ class KdTarget(LiveTarget):
 
     backend = "kd"
 
-    def __init__(self, transport: Transport, record: Callable[[str, bytes], None] | None = None) -> None:
-        self.connection = KdConnection(transport, record)
+    def __init__(self, transport: Transport, recorder: Recorder | None = None) -> None:
+        self.connection = KdConnection(transport, recorder)
+        self.files = self.connection.files
         self.description = transport.description
         self.machine = "amd64"
         self.processors = 1
@@ -114,6 +123,7 @@ class KdTarget(LiveTarget):
         self._frames = KdMemory(self.connection, physical=True)
         self.memory = self._virtual
         self.physical = self._frames
+        self.hardware = KdHardware(self.connection, lambda: self.processor, self.forget_memory)
         self.capabilities = frozenset(
             (
                 Capability.MEMORY,
@@ -127,6 +137,7 @@ class KdTarget(LiveTarget):
                 Capability.WATCHPOINTS,
                 Capability.MSR,
                 Capability.IO_PORTS,
+                Capability.PCI,
             )
         )
         self._contexts: dict[int, bytes] = {}
@@ -158,18 +169,38 @@ class KdTarget(LiveTarget):
 
     # --- attaching -------------------------------------------------------------------------------------------------
 
-    def attach(self, deadline: float = HANDSHAKE_DEADLINE, cancel: CancelToken | None = None) -> None:
+    def attach(
+        self,
+        deadline: float = HANDSHAKE_DEADLINE,
+        cancel: CancelToken | None = None,
+        waiting: Callable[[LineState], None] | None = None,
+    ) -> None:
         """Stop the target and find out what it is.
+
+        Args:
+            deadline: How long to try.
+            cancel: Ends the attempt.
+            waiting: Called with what is seen on the line whenever that changes while nobody answers.
 
         Raises:
             TargetError: Nothing that speaks KD answers; the message says what was seen on the line.
             CancelledError: The token was cancelled.
         """
-        end = time.monotonic() + deadline
+        start = time.monotonic()
+        end = start + deadline
         reset = False
         while not self.halted:
-            if time.monotonic() >= end:
-                raise self._nobody(deadline)
+            now = time.monotonic()
+            if now >= end:
+                state = line_state(self.connection.link.counters)
+                if not self.connection.link.counters.bytes_in:
+                    # Nobody is there that would stop later.
+                    self._asked_to_stop = 0
+                raise TargetError(
+                    f"no KD target stopped within {deadline:g} s: {state.seen}", where=self.description, hint=state.hint
+                )
+            if waiting is not None and now - start >= _QUIET:
+                waiting(line_state(self.connection.link.counters))
             # A running target hears the break-in byte, a stopped one repeats its stop after a reset.
             if reset:
                 self.connection.reset()
@@ -215,30 +246,6 @@ class KdTarget(LiveTarget):
                 # What answers stands still.
                 self.halted = True
                 return
-
-    def _nobody(self, deadline: float) -> TargetError:
-        counters = self.connection.link.counters
-        if counters.bytes_in == 0:
-            self._asked_to_stop = 0
-            seen, hint = (
-                "nothing came back at all",
-                "is the guest running with debugging on (bcdedit /debug on; /dbgsettings serial), and on this port?",
-            )
-        elif counters.received == 0 and counters.damaged:
-            seen, hint = (
-                f"{counters.damaged} damaged packets and no good one",
-                "check the baud rate and that nothing else writes to this port",
-            )
-        elif counters.received == 0 and counters.resets == 0:
-            seen, hint = (
-                f"{counters.bytes_in} bytes that are no KD packets",
-                "another program may use this serial port (a console, a boot loader)",
-            )
-        elif counters.received == 0:
-            seen, hint = "resets, and no state change", "another debugger may hold the target"
-        else:
-            seen, hint = f"{counters.received} packets, and no stop", "the guest may be too busy to stop; try again"
-        return TargetError(f"no KD target stopped within {deadline:g} s: {seen}", where=self.description, hint=hint)
 
     def identify(self) -> None:
         """Ask the halted target who it is.
@@ -323,6 +330,7 @@ class KdTarget(LiveTarget):
             if not self._is_the_same_boot():
                 self._forget()
                 self._forget_breakpoints()
+                self.files.close()
                 self.halted = False
                 self.hints = None
                 # Its first stop is wanted, also if it is the one that we have just asked for.
@@ -417,6 +425,10 @@ class KdTarget(LiveTarget):
         self._special.clear()
         self._stop = None
         self._prompt = None
+        self.forget_memory()
+
+    def forget_memory(self) -> None:
+        """Drop what was read of memory: something may have changed it while the target stands still."""
         self._virtual.forget()
         self._frames.forget()
 
@@ -429,6 +441,29 @@ class KdTarget(LiveTarget):
         found = list(self.connection.output)
         self.connection.output.clear()
         return found
+
+    def link_statistics(self) -> LinkStatistics:
+        """See :meth:`LiveTarget.link_statistics`."""
+        connection, counters = self.connection, self.connection.link.counters
+        recorder = connection.recorder
+        return LinkStatistics(
+            connection.requests,
+            counters.sent,
+            counters.received,
+            counters.bytes_out,
+            counters.bytes_in,
+            counters.resent,
+            counters.damaged,
+            counters.duplicates,
+            counters.resets,
+            counters.junk,
+            connection.transfer_size,
+            self._virtual.hits + self._frames.hits,
+            self._virtual.misses + self._frames.misses,
+            connection.output_lost,
+            str(recorder.path) if recorder is not None else "",
+            recorder.failure if recorder is not None else "",
+        )
 
     # --- going on --------------------------------------------------------------------------------------------------
 
@@ -610,6 +645,16 @@ class KdTarget(LiveTarget):
         five = bool(self.special_registers(self.processor).get("cr4", 0) >> 12 & 1)
         return Amd64PageTables(root, 5 if five else 4)
 
+    def raw_context(self, processor: int) -> bytes:
+        """See :meth:`LiveTarget.raw_context`."""
+        from kdive.arch.amd64.context import with_debug_registers
+
+        return with_debug_registers(self._raw_context(processor), self.special_registers(processor))
+
+    def address_space(self) -> int:
+        """See :meth:`LiveTarget.address_space`."""
+        return self.special_registers(self.processor)["cr3"]
+
     # --- breakpoints -----------------------------------------------------------------------------------------------
 
     def insert_breakpoint(self, address: int) -> int:
@@ -699,6 +744,11 @@ class KdTarget(LiveTarget):
         self._frames.masked.clear()
         self._watched = self._watching = ()
         self._tracing.clear()
+
+    def lift_breakpoints(self) -> None:
+        """See :meth:`LiveTarget.lift_breakpoints`."""
+        for wanted in self._breakpoints.values():
+            self._take_out(wanted)
 
     def set_watchpoints(self, slots: Sequence[Watchpoint | None]) -> None:
         """See :meth:`LiveTarget.set_watchpoints`."""
@@ -851,17 +901,29 @@ def _slots(event: ExceptionStop) -> tuple[int, ...]:
     return tuple(slot for slot in range(_SLOTS) if fired >> slot & 1)
 
 
-def open_kd(transport: Transport, cancel: CancelToken | None = None) -> KdTarget:
+def open_kd(
+    transport: Transport,
+    cancel: CancelToken | None = None,
+    *,
+    recorder: Recorder | None = None,
+    waiting: Callable[[LineState], None] | None = None,
+) -> KdTarget:
     """Attach to a KD target.
+
+    Args:
+        transport: The byte stream; closed if this fails.
+        cancel: Ends the attempt.
+        recorder: Writes down what crosses the wire.
+        waiting: Called with what is seen on the line while nobody answers.
 
     Raises:
         TargetError: Nobody answers.
         UnsupportedError: The target's architecture is not supported.
         CancelledError: The token was cancelled.
     """
-    target = KdTarget(transport)
+    target = KdTarget(transport, recorder)
     try:
-        target.attach(cancel=cancel)
+        target.attach(cancel=cancel, waiting=waiting)
     except BaseException:
         # It may have stopped because it was asked to: it must not be left standing.
         with contextlib.suppress(TargetError):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from kdive.errors import FormatError, TargetError
 from kdive.record import Record
+from kdive.targets.driver_files import DriverFiles
 from kdive.wire.kd import requests
 from kdive.wire.kd.link import HostLink, LinkDead, Received, Restarted
 from kdive.wire.kd.packets import PacketType
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from kdive.arch.context import MachineName
     from kdive.cancel import CancelToken
+    from kdive.targets.recording import Recorder
     from kdive.targets.transport import Transport
 
 REQUEST_DEADLINE = 5.0
@@ -40,7 +42,6 @@ _LEAST_TRANSFER = 0x40
 _CLEAN_RUN = 64
 _MAX_EVENTS = 4096
 _MAX_OUTPUT = 4096
-_STATUS_UNSUCCESSFUL = 0xC0000001
 
 
 class RestartedMarker(Record, frozen=True):
@@ -55,35 +56,43 @@ class KdConnection:
 
     Args:
         transport: The byte stream; closed with the connection.
-        record: Called with ``("host" | "target", bytes)`` for all that crosses the wire.
+        recorder: Writes down all that crosses the wire.
 
     Attributes:
         machine: Architecture that state changes are decoded for.
         link: The link, for its counters.
+        recorder: Writes down what crosses the wire, if anything does.
         output: What the target has printed, oldest first.
+        output_lost: How many prints were pushed out before anybody took them.
+        files: Files that the target may have.
         requests: How many requests were made.
         transfer_size: Bytes that a read should ask for: fewer on a line that spoils long packets.
         mute: Says why the target would not answer a request now; empty if it would.
     """
 
-    def __init__(self, transport: Transport, record: Callable[[str, bytes], None] | None = None) -> None:
+    def __init__(self, transport: Transport, recorder: Recorder | None = None) -> None:
         self.transport = transport
         self.link = HostLink()
         self.machine: MachineName = "amd64"
         self.output: deque[str] = deque(maxlen=_MAX_OUTPUT)
+        self.output_lost = 0
+        self.files = DriverFiles()
         self.requests = 0
         self.transfer_size = requests.MAX_TRANSFER
         self.mute: Callable[[], str] = str
         self._clean = 0
-        self._record = record
+        self.recorder = recorder
         self._events: deque[KdEvent] = deque()
         self._replies: deque[Reply] = deque()
         self._sent_at = 0.0
         self._heard_at = 0.0
 
     def close(self) -> None:
-        """Close the transport."""
+        """Close the transport and the recording."""
         self.transport.close()
+        self.files.close()
+        if self.recorder is not None:
+            self.recorder.close()
 
     # --- the pump --------------------------------------------------------------------------------------------------
 
@@ -91,8 +100,8 @@ class KdConnection:
         """Write what the link has to say."""
         data = self.link.outgoing()
         if data:
-            if self._record is not None:
-                self._record("host", data)
+            if self.recorder is not None:
+                self.recorder("host", data)
             self._sent_at = time.monotonic()
             self.transport.write(data)
 
@@ -103,7 +112,7 @@ class KdConnection:
             TargetError: The connection is broken, or the target no longer acknowledges.
         """
         self.flush()
-        data = self.transport.read(seconds)
+        data = self.transport.read(seconds, self.link.missing)
         now = time.monotonic()
         if data is None:
             if self.link.in_the_middle and now - self._heard_at > SILENCE:
@@ -121,8 +130,8 @@ class KdConnection:
                 self.flush()
             return False
         self._heard_at = now
-        if self._record is not None:
-            self._record("target", data)
+        if self.recorder is not None:
+            self.recorder("target", data)
         for event in self.link.receive(data):
             match event:
                 case Received():
@@ -149,17 +158,19 @@ class KdConnection:
                 case PacketType.DEBUG_IO:
                     said = parse_debug_io(packet.payload)
                     if isinstance(said, DebugPrint):
-                        self.output.append(said.text)
+                        self._print(said.text)
                     else:
                         self._note(said)
                 case PacketType.FILE_IO:
-                    # No file is offered to the target: whatever it asks for is not here.
-                    answer = packet.payload[:4] + _STATUS_UNSUCCESSFUL.to_bytes(4, "little") + packet.payload[8:64]
-                    self.link.send(PacketType.FILE_IO, answer.ljust(64, b"\0"))
+                    self.link.send(PacketType.FILE_IO, self.files.answer(packet.payload))
                 case _:
                     pass
         except FormatError as error:
-            self.output.append(f"kdive: {error.what}\n")
+            self._print(f"kdive: {error.what}\n")
+
+    def _print(self, text: str) -> None:
+        self.output_lost += len(self.output) == self.output.maxlen
+        self.output.append(text)
 
     # --- events ----------------------------------------------------------------------------------------------------
 

@@ -10,8 +10,9 @@ from kdive.memory.interface import Memory
 from kdive.wire.kd import requests
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
+    from kdive.cancel import CancelToken
     from kdive.targets.kd_connection import KdConnection
 
 LINE = 0x200
@@ -31,6 +32,8 @@ class KdMemory(Memory):
     Attributes:
         masked: Bytes that breakpoint instructions stand in the place of, by address: readers see these.
         before_write: Called with the range that is about to be written.
+        hits: Reads that needed no request.
+        misses: Reads that needed some.
     """
 
     remote = True
@@ -41,6 +44,7 @@ class KdMemory(Memory):
         self._lines: dict[int, bytes] = {}
         self._known: tuple[int, bytes] = (0, b"")
         self.masked: dict[int, int] = {}
+        self.hits = self.misses = 0
         self.before_write: Callable[[int, int], None] | None = None
 
     def know(self, address: int, data: bytes) -> None:
@@ -68,9 +72,15 @@ class KdMemory(Memory):
         address &= MASK64
         start, known = self._known
         if start <= address and address + size <= start + len(known):
+            self.hits += 1
             return [(address, known[address - start : address - start + size])]
         end = min(address + size, 1 << 64)
+        before = self._connection.requests
         self._fetch(address & ~(LINE - 1), end)
+        if self._connection.requests == before:
+            self.hits += 1
+        else:
+            self.misses += 1
         runs: list[tuple[int, bytes]] = []
         parts: list[bytes] = []
         start = address
@@ -124,6 +134,33 @@ class KdMemory(Memory):
             if len(piece) < wanted:
                 break
         return bytes(data)
+
+    def chunks(
+        self, address: int, size: int, step: int = 1 << 20, cancel: CancelToken | None = None
+    ) -> Iterator[tuple[int, bytes]]:
+        """See :meth:`Memory.chunks`; a long range is read in the largest transfers and not kept."""
+        end = address + size
+        while address < end:
+            limit = min(address + step, end)
+            start, data = address, bytearray()
+            while address < limit:
+                if cancel is not None:
+                    cancel.check()
+                piece = self._bulk(address, limit - address)
+                data += piece
+                address += len(piece)
+                if not piece:
+                    break
+            if data:
+                yield start, bytes(data)
+            if address < limit:
+                address = min((address & ~(_PAGE - 1)) + _PAGE, end)
+
+    def _bulk(self, address: int, size: int) -> bytes:
+        """One transfer."""
+        wanted = min(size, self._connection.transfer_size)
+        reply = self._connection.ask(requests.read_memory(address, wanted, physical=self._physical))
+        return self._unmasked(address, requests.transferred(reply)[:wanted])
 
     def reason(self, address: int) -> str:
         """See :meth:`Memory.reason`."""

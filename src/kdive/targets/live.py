@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from kdive.arch.watchpoint import Watchpoint
     from kdive.cancel import CancelToken
     from kdive.memory.paging import PageTables
+    from kdive.targets.driver_files import DriverFiles
+    from kdive.targets.hardware import Hardware
 
 
 class Disposition(StrEnum):
@@ -106,6 +108,46 @@ class KernelHints(Record, frozen=True):
     debugger_data: int = 0
 
 
+class LinkStatistics(Record, frozen=True):
+    """What crossed the link to a target.
+
+    Attributes:
+        requests: Requests that were made.
+        sent: Packets that were sent.
+        received: Packets that arrived, in order and for the first time.
+        bytes_out: Bytes that were sent.
+        bytes_in: Bytes that arrived.
+        resent: Packets that were sent again.
+        damaged: Packets that cannot be trusted.
+        duplicates: Packets that arrived again.
+        resets: How often numbers began anew.
+        junk: Bytes that belong to no packet.
+        transfer_size: Bytes that one read asks for at most.
+        cache_hits: Reads of memory that needed no request.
+        cache_misses: Reads of memory that needed some.
+        prints_lost: Prints that were pushed out before anybody took them.
+        recording: File that the session is recorded in.
+        recording_failure: Why that ended early.
+    """
+
+    requests: int
+    sent: int
+    received: int
+    bytes_out: int
+    bytes_in: int
+    resent: int
+    damaged: int
+    duplicates: int
+    resets: int
+    junk: int
+    transfer_size: int
+    cache_hits: int
+    cache_misses: int
+    prints_lost: int = 0
+    recording: str = ""
+    recording_failure: str = ""
+
+
 class LiveTarget(Target):
     """A running system.
 
@@ -118,6 +160,8 @@ class LiveTarget(Target):
         thread: Address of the ``_ETHREAD`` that this processor runs, 0 if not known.
         hints: Where the kernel is; None before the target has said so.
         takes_dispositions: Whether it can be told that an exception was not handled.
+        hardware: The machine below, None if the target does not reach it.
+        files: Files that the target may have of the host.
     """
 
     takes_dispositions = True
@@ -125,6 +169,8 @@ class LiveTarget(Target):
     processor: int
     thread: int
     hints: KernelHints | None
+    hardware: Hardware | None = None
+    files: DriverFiles
 
     @abstractmethod
     def poll(self, seconds: float, cancel: CancelToken | None = None) -> TargetEvent | None:
@@ -247,3 +293,33 @@ class LiveTarget(Target):
     @abstractmethod
     def take_output(self) -> list[str]:
         """Return what the target has printed since the last call, in lines or parts of lines."""
+
+    @abstractmethod
+    def link_statistics(self) -> LinkStatistics:
+        """What crossed the link so far."""
+
+    # --- for dumps -------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def raw_context(self, processor: int) -> bytes:
+        """The ``CONTEXT`` record of a processor, with the debug registers that are in force.
+
+        Raises:
+            TargetError: It cannot be read.
+        """
+
+    @abstractmethod
+    def lift_breakpoints(self) -> None:
+        """Take the breakpoint instructions out of the target's memory; they come back when it goes on.
+
+        Raises:
+            TargetError: The target does not answer.
+        """
+
+    @abstractmethod
+    def address_space(self) -> int:
+        """Physical address of the page tables that the stopped processor reaches the kernel through.
+
+        Raises:
+            TargetError: It cannot be read.
+        """

@@ -7,6 +7,7 @@ import os
 import select
 import socket
 import stat
+import time
 from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +21,8 @@ CONNECT_DEADLINE = 5.0
 WRITE_DEADLINE = 5.0
 _CHUNK = 1 << 16
 _POLL = 0.1
+_BYTE_TIME = 1e-6
+_GATHER = 1e-3
 
 FORMS = "PATH of a Unix socket or serial device, HOST:PORT, listen:PATH or listen:HOST:PORT"
 
@@ -54,8 +57,13 @@ class Transport(ABC):
     def close(self) -> None:
         """Close the stream."""
 
-    def read(self, seconds: float) -> bytes | None:
+    def read(self, seconds: float, expected: int = 0) -> bytes | None:
         """Wait for bytes, at most so long; None if none came.
+
+        Args:
+            seconds: How long to wait for the first byte.
+            expected: How many are on their way, if that is known: a virtual serial port hands over a dozen at a time,
+                and waking up for each dozen costs more than the transfer.
 
         Raises:
             TargetError: The stream has ended.
@@ -65,6 +73,8 @@ class Transport(ABC):
             if not ready:
                 return None
             data = self.receive()
+            if data and len(data) < expected:
+                data = self._gather(data, expected)
         except BlockingIOError:
             return None
         except (OSError, ValueError) as error:
@@ -76,6 +86,20 @@ class Transport(ABC):
                 hint="is the virtual machine still running, and is no other debugger attached?",
             )
         return data
+
+    def _gather(self, first: bytes, expected: int) -> bytes:
+        """Take more of what is on its way, as long as it keeps coming."""
+        data = bytearray(first)
+        while len(data) < expected:
+            time.sleep(min((expected - len(data)) * _BYTE_TIME, _GATHER))
+            try:
+                more = self.receive()
+            except BlockingIOError:
+                break
+            if not more:
+                break
+            data += more
+        return bytes(data)
 
     def write(self, data: bytes) -> None:
         """Write all bytes.

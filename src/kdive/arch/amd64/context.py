@@ -190,6 +190,14 @@ def update_context(data: bytes, values: dict[str, int]) -> bytes:
     return bytes(raw)
 
 
+def with_debug_registers(data: bytes, values: dict[str, int]) -> bytes:
+    """Return a whole ``CONTEXT`` record with its debug registers replaced: those that targets report may be junk."""
+    raw = bytearray(data)
+    struct.pack_into("<6Q", raw, 0x48, *(values.get(name, 0) for name in DEBUG_REGISTERS))
+    struct.pack_into("<I", raw, 0x30, CONTEXT_ALL)
+    return bytes(raw)
+
+
 def decode_special_registers(data: bytes) -> dict[str, int]:
     """Decode ``KSPECIAL_REGISTERS`` as far as the data goes: control and debug registers, descriptor tables.
 

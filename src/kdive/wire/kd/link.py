@@ -56,6 +56,7 @@ class LinkCounters(Record):
     damaged: int = 0
     duplicates: int = 0
     resets: int = 0
+    target_resets: int = 0
     junk: int = 0
 
 
@@ -139,6 +140,11 @@ class HostLink:
         """Whether the rest of a packet is awaited."""
         return self._parser.pending > 0
 
+    @property
+    def missing(self) -> int:
+        """Bytes that the packet that is arriving still lacks, 0 if that cannot be told."""
+        return self._parser.missing
+
     def receive(self, data: bytes) -> Iterator[LinkEvent]:
         """Take bytes from the transport and yield what happened."""
         self.counters.bytes_in += len(data)
@@ -202,6 +208,7 @@ class HostLink:
                     self._transmit()
             case PacketType.RESET:
                 self.counters.resets += 1
+                self.counters.target_resets += 1
                 self._renumber()
                 if self._reset_answered:
                     self._reset_answered = False

@@ -107,6 +107,15 @@ class PacketParser:
         """Bytes that are waiting for the rest of their packet."""
         return len(self._buffer)
 
+    @property
+    def missing(self) -> int:
+        """Bytes that the packet at the front still lacks, 0 if that cannot be told yet."""
+        buffer = self._buffer
+        if len(buffer) < HEADER_SIZE or buffer[0] != 0x30:
+            return 0
+        header: tuple[int, int, int, int, int] = _HEADER.unpack_from(buffer)
+        return max(HEADER_SIZE + header[2] + 1 - len(buffer), 0) if header[2] <= MAX_PAYLOAD else 0
+
     def clear(self) -> None:
         """Drop what is waiting."""
         self._buffer.clear()

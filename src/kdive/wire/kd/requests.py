@@ -21,6 +21,8 @@ MAX_TRANSFER = 0xE00
 DBG_CONTINUE, DBG_EXCEPTION_NOT_HANDLED = 0x00010002, 0x80010001
 BREAKPOINT_TABLE_SIZE = 32
 PCI_CONFIGURATION = 4
+CACHING_UNCACHED = 2
+"""``DBGKD_CACHING_UNCACHED``: how a physical read is to be made, in the field that the reply counts in."""
 
 _HEAD = struct.Struct("<IHHI4x")
 _UNION_SIZE = 40
@@ -225,6 +227,21 @@ def read_io(address: int, size: int) -> bytes:
 def write_io(address: int, size: int, value: int) -> bytes:
     """Write a port of 1, 2 or 4 bytes."""
     return request(Api.WRITE_IO, struct.pack("<QII", address, size, value))
+
+
+def io_value(reply: Reply, size: int) -> int:
+    """The value in the reply to :func:`read_io`."""
+    return reply.u32(12) & ((1 << 8 * size) - 1)
+
+
+def read_device(address: int, size: int) -> bytes:
+    """Read a device's register at a physical address, without going through the processor's cache."""
+    return request(Api.READ_PHYSICAL, struct.pack("<QII", address, size, CACHING_UNCACHED))
+
+
+def switch_processor(processor: int) -> bytes:
+    """Have another processor answer; there is no reply, but a new report of the stop."""
+    return request(Api.SWITCH_PROCESSOR, processor=processor)
 
 
 def read_msr(register: int, processor: int) -> bytes:
