@@ -124,7 +124,8 @@ def _request(values: argparse.Namespace, symbols: SymbolRequest) -> OpenRequest 
     if backend is None:
         return None
     place = dump if backend == "dump" and dump else values.connect
-    return OpenRequest(backend, place, values.kdnet_key, symbols, record, replay)
+    source = getattr(values, "memory_source", None) or "auto"
+    return OpenRequest(backend, place, values.kdnet_key, symbols, record, replay, source)
 
 
 def _main(arguments: list[str]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import shutil
 import subprocess
 import sys
@@ -206,6 +207,17 @@ def test_leaving_takes_breakpoints_out_and_lets_the_guest_run(
         pass
     again = attach(guest.kd)
     assert again.memory.read(again.kernel.symbol("KiInner"), 16) == clean
+
+
+def test_the_clock_is_the_guests(machine: Callable[..., Any], attach: Callable[..., Session]) -> None:
+    guest = machine()
+    before = int(guest.command("ticks")[0], 16)
+    session = attach(guest.kd)
+    (shown,) = run(session, ".time")
+    ticks = session.memory.u64(session.kernel.symbol("KeTickCount"))
+    assert before <= ticks
+    assert shown.uptime == datetime.timedelta(milliseconds=10 * ticks)
+    assert shown.time == datetime.datetime(2021, 1, 1, tzinfo=datetime.UTC) + shown.uptime
 
 
 @pytest.mark.parametrize("seed", [1])

@@ -73,6 +73,7 @@ class OpenRequest(Record, frozen=True):
         symbols: Where symbols come from.
         record: File that what crosses the wire is written to.
         replay: Recording that stands in for the target.
+        memory_source: Where guest memory is read: ``auto``, ``host`` or ``kd``.
     """
 
     backend: str
@@ -81,6 +82,7 @@ class OpenRequest(Record, frozen=True):
     symbols: SymbolRequest = SymbolRequest()
     record: str | None = None
     replay: str | None = None
+    memory_source: str = "auto"
 
     def check(self) -> None:
         """Look at the arguments without opening anything.
@@ -98,6 +100,11 @@ class OpenRequest(Record, frozen=True):
         if self.backend == "memory" and self.connect is not None:
             raise UsageError("the memory backend takes no address")
         self._check_recordings()
+        if self.memory_source == "host":
+            raise UnsupportedError(
+                "reading guest memory from the host is not in this release",
+                hint="--memory-source kd reads it over the link, and so does auto",
+            )
         if self.backend == "kd" and not self.connect and not self.replay:
             raise UsageError(
                 "the kd backend needs to know where the target is",
