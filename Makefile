@@ -39,6 +39,7 @@ fuzz: setup
 bench: setup
 	$(BIN)/python bench/run.py
 	$(BIN)/python bench/symbols.py
+	$(BIN)/python bench/live.py
 
 lab: setup
 	sh tools/system_packages.sh
