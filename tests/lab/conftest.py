@@ -51,7 +51,11 @@ def attach(tmp_path: Path) -> Iterator[Callable[..., Session]]:
     def connect(place: Path) -> Session:
         target = open_kd(open_transport(str(place)))
         options = SessionOptions(str(LAB / "images"), offline=True, cache=tmp_path / "cache")
-        opened.append(Session(target, options))
+        try:
+            opened.append(Session(target, options))
+        except BaseException:
+            target.close()
+            raise
         return opened[-1]
 
     yield connect

@@ -84,6 +84,7 @@ class KdConnection:
         self.recorder = recorder
         self._events: deque[KdEvent] = deque()
         self._replies: deque[Reply] = deque()
+        self._told: ExceptionStop | ImageChange | None = None
         self._sent_at = 0.0
         self._heard_at = 0.0
 
@@ -188,7 +189,10 @@ class KdConnection:
             left = end - time.monotonic()
             if not self.pump(min(max(left, 0), _SLICE)) and left <= 0:
                 return None
-        return self._events.popleft()
+        event = self._events.popleft()
+        if isinstance(event, ExceptionStop | ImageChange):
+            self._told = event
+        return event
 
     def put_back(self, event: KdEvent) -> None:
         """Give an event back, to be taken next."""
@@ -243,11 +247,13 @@ class KdConnection:
 
     def _reply_to(self, api: int, payload: bytes, deadline: float) -> Reply:
         start = time.monotonic()
-        end, asked_again = start + deadline, 0
+        end, asked_again, restarted = start + deadline, 0, False
         while True:
             while self._replies:
                 reply = self._replies.popleft()
                 if reply.api == api:
+                    if self.has_restarted:
+                        self._told_again()
                     return reply
             silent = time.monotonic() - max(self._heard_at, start)
             if self.link.idle and silent > SILENCE:
@@ -259,16 +265,38 @@ class KdConnection:
                 else:
                     self.link.send(PacketType.STATE_MANIPULATE, payload)
             if self.has_restarted:
-                raise TargetError("the target restarted", where=self.transport.description)
+                restarted = True
+                if self._told_again():
+                    self.link.send(PacketType.STATE_MANIPULATE, payload)
             left = end - time.monotonic()
             if left <= 0:
                 self.link.abandon()
+                if restarted:
+                    self._note(RestartedMarker())
+                    raise TargetError("the target restarted", where=self.transport.description)
                 raise TargetError(
                     f"no answer to {_name(api)} within {deadline:g} s",
                     where=self.transport.description,
                     hint="the target may be running, or the line may be bad; !kdstats counts what crossed it",
                 )
             self.pump(min(left, _SLICE))
+
+    def _told_again(self) -> bool:
+        """Take back the reset of a line at whose other end the target stands where it stood.
+
+        A target numbers its packets anew after a reset, and if it was not heard for long. If it stands still it then
+        reports its stop again, or goes on answering; one that has booted anew reports another stop before it answers.
+
+        Raises:
+            TargetError: It stands elsewhere: it has restarted.
+        """
+        reported = [event for event in self._events if isinstance(event, ExceptionStop | ImageChange)]
+        if any(event != self._told for event in reported):
+            raise TargetError("the target restarted", where=self.transport.description)
+        self._events = deque(
+            event for event in self._events if not isinstance(event, RestartedMarker) and event not in reported
+        )
+        return bool(reported)
 
     def require(self, payload: bytes, what: str) -> Reply:
         """Ask, and make a refusal an error.
