@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SAMPLE := src/kdive/samples/data
 
-.PHONY: setup demo test lint fuzz bench lab lab-build clean
+.PHONY: setup demo test soak lint fuzz bench lab lab-build clean
 
 setup: $(VENV)/.ready
 
@@ -23,6 +23,10 @@ test: setup
 	PYTHON=$(PYTHON) sh tools/peer.sh
 	$(BIN)/python -m pytest
 
+soak: setup
+	sh tools/system_packages.sh
+	KDIVE_SOAK=1 $(BIN)/python -m pytest -q --timeout 1800 tests/frontends/mcp/test_races.py tests/lab
+
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -35,6 +39,7 @@ fuzz: setup
 bench: setup
 	$(BIN)/python bench/run.py
 	$(BIN)/python bench/symbols.py
+	$(BIN)/python bench/live.py
 
 lab: setup
 	sh tools/system_packages.sh

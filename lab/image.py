@@ -19,7 +19,8 @@ SELF_MAP_SLOT = 493
 KERNEL_BASE = 0xFFFFF80000200000
 DRIVER_BASE = 0xFFFFF80040000000
 PAGE, LARGE_PAGE = 0x1000, 0x200000
-PRESENT, WRITE, LARGE, NO_EXECUTE = 1, 2, 0x80, 1 << 63
+LOCAL_APIC = 0xFEE00000
+PRESENT, WRITE, UNCACHED, LARGE, NO_EXECUTE = 1, 2, 0x10, 0x80, 1 << 63
 _SECTION_EXECUTE, _SECTION_WRITE = 0x20000000, 0x80000000
 _RELOCATION_DIR64 = 10
 
@@ -134,6 +135,7 @@ def build_image(memory: int, base: int = KERNEL_BASE, seed: int = 0, images: Pat
     tables = Tables()
     for physical in range(0, memory, LARGE_PAGE):
         tables.large_page(WINDOW + physical, physical, PRESENT | WRITE | NO_EXECUTE)
+    tables.large_page(WINDOW + LOCAL_APIC, LOCAL_APIC, PRESENT | WRITE | UNCACHED | NO_EXECUTE)
     tables.large_page(0, 0, PRESENT | WRITE)
     tables.page(SHARED_DATA, SHARED, PRESENT | WRITE | NO_EXECUTE)
     segments = [(BOOT_CODE, (images / "boot.bin").read_bytes())]

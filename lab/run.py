@@ -44,7 +44,7 @@ class Machine:
     """A running virtual machine.
 
     Args:
-        processors: How many processors it has; the guest runs on the first.
+        cpus: How many processors it has, at most 4.
         memory: Megabytes of memory.
         base: Load address of the kernel.
         seed: Passed to the guest.
@@ -59,7 +59,7 @@ class Machine:
 
     def __init__(
         self,
-        processors: int = 1,
+        cpus: int = 1,
         memory: int = 64,
         base: int = KERNEL_BASE,
         seed: int = 0,
@@ -74,7 +74,7 @@ class Machine:
         self._received = b""
         (self.folder / "boot.elf").write_bytes(build_image(memory << 20, base, seed))
         command = [
-            *(program, "-accel", accelerator, "-cpu", "qemu64", "-m", str(memory), "-smp", str(processors)),
+            *(program, "-accel", accelerator, "-cpu", "qemu64", "-m", str(memory), "-smp", str(cpus)),
             *("-object", f"memory-backend-file,id=ram,size={memory}M,mem-path={self.ram},share=on"),
             *("-machine", "pc,memory-backend=ram", "-display", "none", "-nodefaults", "-no-user-config"),
             *_serial("kd", self.kd, wait=False),
@@ -86,6 +86,7 @@ class Machine:
                 "-qmp",
                 f"unix:{self.folder / 'qmp.sock'},server=on,wait=off",
             ),
+            *("-device", "vmcoreinfo"),
             *("-kernel", str(self.folder / "boot.elf")),
         ]
         self._log = (self.folder / "qemu.log").open("wb")
@@ -184,6 +185,14 @@ class Machine:
                         raise GuestError(str(reply["error"]))
             return reply["return"]
 
+    def dump(self, path: Path) -> None:
+        """Write the machine's memory as a Windows crash dump; it stands still meanwhile.
+
+        Raises:
+            GuestError: QEMU cannot.
+        """
+        self.qmp("dump-guest-memory", paging=False, protocol=f"file:{path}", format="win-dmp")
+
     def close(self) -> None:
         """End the machine and remove its files."""
         if self._mailbox is not None:
@@ -209,6 +218,7 @@ def _serial(name: str, path: Path, *, wait: bool) -> tuple[str, ...]:
 def main() -> None:
     """Start a machine and keep it until Ctrl+C."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--cpus", type=int, default=1, help="processors, at most 4")
     parser.add_argument("--memory", type=int, default=64, help="megabytes")
     parser.add_argument(
         "--base", type=lambda text: int(text, 0), default=KERNEL_BASE, help="load address of the kernel"
@@ -217,7 +227,11 @@ def main() -> None:
     parser.add_argument("--accelerator", default="tcg,tb-size=32", help="tcg is mostly the faster one here")
     options = parser.parse_args()
     with Machine(
-        memory=options.memory, base=options.base, seed=options.seed, accelerator=options.accelerator
+        cpus=options.cpus,
+        memory=options.memory,
+        base=options.base,
+        seed=options.seed,
+        accelerator=options.accelerator,
     ) as machine:
         machine.wait_ready()
         print(f"the guest runs; attach with:\n  kdive -b kd --connect {machine.kd} --sympath {LAB / 'images'}")

@@ -209,3 +209,10 @@ def test_an_empty_symbol_path_beats_the_environment(
     assert "127.0.0.1" not in out
     _, out, _ = run(capsys, DUMP, "--offline", "--batch", "-c", ".sympath")
     assert "127.0.0.1" in out
+
+
+def test_reading_memory_from_the_host_is_refused_with_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, err = run(capsys, "-b", "kd", "--connect", "/nowhere.sock", "--memory-source", "host")
+    assert (status, out) == (1, "")
+    assert "not in this release" in err
+    assert "--memory-source kd" in err

@@ -17,7 +17,7 @@ LEVELS: tuple[tuple[str, ...], ...] = (
     ("expr",),
     ("session",),
     ("commands", "render"),
-    ("frontends", "sdk", "cli", "samples"),
+    ("frontends", "sdk", "sdk_live", "sdk_stops", "cli", "samples"),
     ("__init__", "__main__"),
 )
 # Page tables are a format, but walking them needs the memory interface.

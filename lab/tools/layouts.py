@@ -62,14 +62,18 @@ MEMBERS: dict[str, tuple[str, ...]] = {
         *("R13", "R14", "R15", "Rip"),
     ),
     "_KPROCESSOR_STATE": ("SpecialRegisters", "ContextFrame"),
+    "_KTRAP_FRAME": (
+        *("P1Home", "MxCsr", "Rax", "Rcx", "Rdx", "R8", "R9", "R10", "R11", "GsBase", "FaultAddress", "Dr0", "Dr7"),
+        *("SegDs", "SegEs", "SegFs", "SegGs", "TrapFrame", "Rbx", "Rdi", "Rsi", "Rbp", "ErrorCode", "Rip", "SegCs"),
+        *("EFlags", "Rsp", "SegSs"),
+    ),
+    "_KEXCEPTION_FRAME": (
+        *("P1Home", "TrapFrame", "MxCsr", "Rbp", "Rbx", "Rdi", "Rsi", "R12", "R13", "R14", "R15", "Return"),
+    ),
+    "_KTSS64": ("Rsp0", "Ist", "IoMapBase"),
     "_KPRCB": (
-        "MxCsr",
-        "Number",
-        "CurrentThread",
-        "NextThread",
-        "IdleThread",
-        "ProcessorState",
-        "Context",
+        *("MxCsr", "Number", "CurrentThread", "NextThread", "IdleThread", "ProcessorState", "IpiFrozen", "MHz"),
+        *("VendorString", "Context"),
     ),
     "_KPCR": (
         *("GdtBase", "TssBase", "UserRsp", "Self", "CurrentPrcb", "LockArray", "IdtBase", "Irql", "MajorVersion"),

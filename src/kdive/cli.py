@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from kdive.frontends.opening import OpenRequest, SymbolRequest
     from kdive.frontends.shell import Shell
     from kdive.options import Where
+    from kdive.session.owner import Owner
+    from kdive.session.session import Session
 
 EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_INTERRUPTED = 0, 1, 2, 130
 
@@ -122,7 +124,8 @@ def _request(values: argparse.Namespace, symbols: SymbolRequest) -> OpenRequest 
     if backend is None:
         return None
     place = dump if backend == "dump" and dump else values.connect
-    return OpenRequest(backend, place, values.kdnet_key, symbols, record, replay)
+    source = getattr(values, "memory_source", None) or "auto"
+    return OpenRequest(backend, place, values.kdnet_key, symbols, record, replay, source)
 
 
 def _main(arguments: list[str]) -> int:
@@ -194,9 +197,9 @@ def _say(text: str) -> None:
 
 
 def _debug(values: argparse.Namespace, request: OpenRequest) -> int:
-    from kdive.errors import CancelledError, DeadlineError, KdiveError, UsageError
+    from kdive.errors import CancelledError, KdiveError, UsageError
+    from kdive.frontends.leaving import ends_in_order
     from kdive.frontends.opening import open_session
-    from kdive.frontends.shell import Shell
     from kdive.session.owner import Owner
 
     if values.json and not values.batch:
@@ -206,42 +209,45 @@ def _debug(values: argparse.Namespace, request: OpenRequest) -> int:
         _fail(UsageError("--batch needs commands", hint="kdive --dump FILE --batch -c '!analyze'"))
         return EXIT_USAGE
     owner = Owner()
-    try:
-        session = owner.open(lambda: open_session(request, _say))
-    except UsageError as error:
-        _fail(error)
-        owner.stop()
-        return EXIT_USAGE
-    except CancelledError:
-        owner.stop()
-        return EXIT_INTERRUPTED
-    except KdiveError as error:
-        _fail(error)
-        owner.stop()
-        return EXIT_FAILED
-    try:
-        for notice in owner.call(session.notices):
-            sys.stderr.write(f"warning: {notice}\n")
-        writer = _writer(values)
-        shell = Shell(session, writer.result)
-        failed = False
-        for line in values.commands or ():
-            outcome = owner.call(lambda line=line: writer.run(shell, line))
-            failed |= outcome.error is not None
-            if outcome.quit:
-                return EXIT_FAILED if failed and values.batch else EXIT_OK
-            if isinstance(outcome.error, CancelledError) and not isinstance(outcome.error, DeadlineError):
-                # Ctrl+C ends the whole list: in batch mode the program, else what stands before the prompt.
-                if values.batch:
-                    return EXIT_INTERRUPTED
-                break
-        if values.batch:
-            return EXIT_FAILED if failed else EXIT_OK
-        from kdive.frontends.repl.loop import run_repl
+    with ends_in_order(owner):
+        try:
+            session = owner.open(lambda: open_session(request, owner.token, _say))
+        except UsageError as error:
+            _fail(error)
+            return EXIT_USAGE
+        except CancelledError:
+            return EXIT_INTERRUPTED
+        except KdiveError as error:
+            _fail(error)
+            return EXIT_FAILED
+        return _converse(values, owner, session)
 
-        return run_repl(owner, shell, writer, plain=bool(values.plain_repl))
-    finally:
-        owner.stop()
+
+def _converse(values: argparse.Namespace, owner: Owner, session: Session) -> int:
+    """Run the commands that were given, then those that are typed."""
+    from kdive.errors import CancelledError, DeadlineError
+    from kdive.frontends.shell import Shell
+
+    for notice in owner.call(session.notices):
+        sys.stderr.write(f"warning: {notice}\n")
+    writer = _writer(values)
+    shell = Shell(session, writer.result)
+    failed = False
+    for line in values.commands or ():
+        outcome = owner.call(lambda line=line: writer.run(shell, line))
+        failed |= outcome.error is not None
+        if outcome.quit:
+            return EXIT_FAILED if failed and values.batch else EXIT_OK
+        if isinstance(outcome.error, CancelledError) and not isinstance(outcome.error, DeadlineError):
+            # Ctrl+C ends the whole list: in batch mode the program, else what stands before the prompt.
+            if values.batch:
+                return EXIT_INTERRUPTED
+            break
+    if values.batch:
+        return EXIT_FAILED if failed else EXIT_OK
+    from kdive.frontends.repl.loop import run_repl
+
+    return run_repl(owner, shell, writer, plain=bool(values.plain_repl))
 
 
 def _writer(values: argparse.Namespace) -> TextWriter | JsonWriter:
@@ -277,6 +283,8 @@ class TextWriter:
     def run(self, shell: Shell, line: str) -> Any:
         """Run a line that was given on the command line."""
         _print(f"{shell.prompt}{line}")
+        # It may take long.
+        sys.stdout.flush()
         return self.run_typed(shell, line)
 
     def run_typed(self, shell: Shell, line: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import shutil
 import subprocess
 import sys
@@ -208,6 +209,17 @@ def test_leaving_takes_breakpoints_out_and_lets_the_guest_run(
     assert again.memory.read(again.kernel.symbol("KiInner"), 16) == clean
 
 
+def test_the_clock_is_the_guests(machine: Callable[..., Any], attach: Callable[..., Session]) -> None:
+    guest = machine()
+    before = int(guest.command("ticks")[0], 16)
+    session = attach(guest.kd)
+    (shown,) = run(session, ".time")
+    ticks = session.memory.u64(session.kernel.symbol("KeTickCount"))
+    assert before <= ticks
+    assert shown.uptime == datetime.timedelta(milliseconds=10 * ticks)
+    assert shown.time == datetime.datetime(2021, 1, 1, tzinfo=datetime.UTC) + shown.uptime
+
+
 @pytest.mark.parametrize("seed", [1])
 def test_a_noisy_line_changes_nothing_that_is_read(
     seed: int, machine: Callable[..., Any], attach: Callable[..., Session], tmp_path: Path
@@ -226,6 +238,7 @@ def test_a_noisy_line_changes_nothing_that_is_read(
             assert session.memory.read(session.kernel.symbol("KiInner"), 0x800) == code
         assert run(session, "k; lm; !process 0 0")
         assert line.spoilt
+        session.close()
     finally:
         line.close()
 

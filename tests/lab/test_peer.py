@@ -314,11 +314,14 @@ def answers(program: list[str], home: Path) -> Iterator[tuple[str, str]]:
 
 @pytest.mark.timeout(300)
 def test_the_facts_are_those_that_the_peer_finds(machine: Callable[..., Any], tmp_path: Path) -> None:
+    from run import GuestError
+
     peer = need_tool(str(PEER))
     guest = machine()
     assert guest.command("load faulty.sys") == ["6"]
     guest.send("bugcheck 1e c0000005 1234 5 6")
-    guest.answer()
+    with pytest.raises(GuestError, match="bugcheck"):
+        guest.answer()
     place, images = str(guest.kd), str(LAB / "images")
     theirs = answers(
         [peer, "--connect", place, "--memory-source", "kd", "--sympath-append", images, "--batch"], tmp_path / "peer"

@@ -153,12 +153,12 @@ class Model:
             operation()
 
 
-@pytest.mark.parametrize("processors", [1])
+@pytest.mark.parametrize("processors", [1, 2, 4])
 @pytest.mark.timeout(1800)
 def test_random_operations_end_where_the_model_says(
     processors: int, machine: Callable[..., Any], attach: Callable[..., Session]
 ) -> None:
-    guest = machine(processors=processors)
+    guest = machine(cpus=processors)
     session = attach(guest.kd)
     model = Model(session, random.Random(processors))
     model.operate(rounds(2000))
@@ -171,12 +171,12 @@ def test_random_operations_end_where_the_model_says(
     assert {place: again.memory.read(place, 16) for place in model.places} == model.clean
 
 
-@pytest.mark.parametrize("processors", [1])
+@pytest.mark.parametrize("processors", [1, 2, 4])
 @pytest.mark.timeout(1800)
 def test_stopping_right_after_going_on_loses_no_stop(
     processors: int, machine: Callable[..., Any], attach: Callable[..., Session]
 ) -> None:
-    steering = steering_of(attach(machine(processors=processors).kd))
+    steering = steering_of(attach(machine(cpus=processors).kd))
     for _ in range(rounds(1000)):
         assert steering.resume() is False
         steering.interrupt()

@@ -69,8 +69,9 @@ class FakeArm64(FakeKd):
             self.ip += 4
             self._stop(SINGLE_STEP)
         else:
-            while self._plan:
-                self.ip = self._plan.pop(0)
+            while self.plan:
+                point = self.plan.pop(0)
+                self.ip = point if isinstance(point, int) else point[0]
                 if self.read(self.ip, 4) == BREAK:
                     self._stop(BREAKPOINT)
                     break

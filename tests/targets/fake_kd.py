@@ -32,7 +32,8 @@ class FakeKd:
     """A target on one end of a socket pair; it runs on a thread of its own.
 
     Args:
-        plan: Addresses that its execution passes through, in order, while it runs.
+        plan: Addresses that its execution passes through, in order, while it runs; one with a number behind it is
+            where that debug register fires.
         halted: Whether an earlier debugger has left it standing.
         id_: Number of its next packet.
         prints: What it prints when it is sent on.
@@ -40,7 +41,7 @@ class FakeKd:
 
     def __init__(
         self,
-        plan: Iterable[int] = (),
+        plan: Iterable[int | tuple[int, int]] = (),
         *,
         halted: bool = False,
         id_: int = INITIAL_ID,
@@ -63,7 +64,9 @@ class FakeKd:
         self.control_space_extra = b"\xee" * 0x30
         self.closed = threading.Event()
         self.went_on = threading.Event()
-        self._plan = list(plan)
+        self.may_step = threading.Event()
+        self.may_step.set()
+        self.plan = list(plan)
         self._prints = list(prints)
         self._halted = halted
         self._id, self._expected = id_, expected
@@ -143,18 +146,20 @@ class FakeKd:
 
     # --- running -----------------------------------------------------------------------------------------------------
 
-    def _report(self, code: int) -> None:
+    def _report(self, code: int, fired: int = 0) -> None:
         head = struct.pack("<IHHI4xQQ", 0x3030, 0, 0, 1, 0, self.ip)
         record = struct.pack("<IIQQI4x", code, 0, 0, self.ip, 0)
         body = (head + record).ljust(184, b"\0") + struct.pack("<I4x", 1)
-        control = struct.pack("<QQIHH16sHHHH", 0, 0x400, 0x202, 16, 3, self.read(self.ip, 16), 0x10, 0x2B, 0x2B, 0x53)
+        control = struct.pack(
+            "<QQIHH16sHHHH", fired, 0x400, 0x202, 16, 3, self.read(self.ip, 16), 0x10, 0x2B, 0x2B, 0x53
+        )
         self._send(PacketType.STATE_CHANGE64, body + control)
 
-    def _stop(self, code: int) -> None:
+    def _stop(self, code: int, fired: int = 0) -> None:
         self._halted = True
         self.raw = update_context(self.raw, {"rip": self.ip})
         self.table = {handle: at for handle, at in self.table.items() if not 0 <= at - self.ip < 16}
-        self._report(code)
+        self._report(code, fired)
 
     def _go(self, *, trace: bool) -> None:
         self._halted = False
@@ -165,11 +170,17 @@ class FakeKd:
         if self.read(self.ip, 1) == b"\xcc":
             self._stop(BREAKPOINT)
         elif trace:
+            assert self.may_step.wait(WAIT)
             self.ip += 1
             self._stop(SINGLE_STEP)
         else:
-            while self._plan:
-                self.ip = self._plan.pop(0)
+            while self.plan:
+                point = self.plan.pop(0)
+                if isinstance(point, tuple):
+                    self.ip, slot = point
+                    self._stop(SINGLE_STEP, 1 << slot)
+                    break
+                self.ip = point
                 if self.ip in self.table.values():
                     self._stop(BREAKPOINT)
                     break
@@ -239,6 +250,8 @@ class FakeKd:
                     handle = next(number for number in range(1, 33) if number not in self.table)
                     self.table[handle] = address
                     self._reply(payload, union=struct.pack("<QI", address, handle))
+            case Api.WRITE_CONTROL_SPACE:
+                self._reply(payload)
             case Api.RESTORE_BREAKPOINT:
                 known = self.table.pop(request.u32(0), None)
                 self._reply(payload, 0 if known is not None else UNSUCCESSFUL)

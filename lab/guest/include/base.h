@@ -23,6 +23,9 @@ static inline ULONG64 read_cr0(void) { ULONG64 value; __asm__ volatile("mov %%cr
 static inline ULONG64 read_cr2(void) { ULONG64 value; __asm__ volatile("mov %%cr2, %0" : "=r"(value)); return value; }
 static inline ULONG64 read_cr3(void) { ULONG64 value; __asm__ volatile("mov %%cr3, %0" : "=r"(value)); return value; }
 static inline ULONG64 read_cr4(void) { ULONG64 value; __asm__ volatile("mov %%cr4, %0" : "=r"(value)); return value; }
+static inline ULONG64 read_cr8(void) { ULONG64 value; __asm__ volatile("mov %%cr8, %0" : "=r"(value)); return value; }
+static inline void write_cr8(ULONG64 value) { __asm__ volatile("mov %0, %%cr8" ::"r"(value) : "memory"); }
+static inline ULONG64 read_dr6(void) { ULONG64 value; __asm__ volatile("mov %%dr6, %0" : "=r"(value)); return value; }
 static inline void invalidate(PVOID page) { __asm__ volatile("invlpg (%0)" ::"r"(page) : "memory"); }
 static inline ULONG64 read_msr(ULONG number)
 {

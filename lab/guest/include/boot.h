@@ -2,6 +2,10 @@
 #pragma once
 #define BOOT_PARAMETERS_PAGE 0x101000
 #define BOOT_PAGE_TABLES 0x110000
+#define BOOT_CODE 0x100000
+#define BOOT_TRAMPOLINE_OFFSET 0x200 /* in the boot code: where the other processors start */
+#define BOOT_TRAMPOLINE_SIZE 0x100
+#define BOOT_TRAMPOLINE 0x8000 /* where the kernel copies it: they begin in real mode, below one megabyte */
 #define BOOT_ENTRY 0
 #define BOOT_STACK 8
 #define BOOT_SELF 16

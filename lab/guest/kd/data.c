@@ -39,5 +39,6 @@ void KdInitSystem(void)
     PutSize(0x2B0, sizeof(KPRCB));
     PutSize(0x2C0, sizeof(ETHREAD));
     PutSize(0x2E0, sizeof(KPCR));
+    PutSize(0x338, __builtin_offsetof(KPRCB, Context));
     SerialInitialize(COM1);
 }

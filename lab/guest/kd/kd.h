@@ -13,7 +13,9 @@
 #define MAX_PAYLOAD 4000
 #define MANIPULATE_SIZE 56
 
-typedef enum _KD_RECEIVED { KdTimeout, KdData, KdAcknowledged, KdResend, KdReset, KdBreakIn } KD_RECEIVED;
+/* KdStale is what belongs to something earlier: a repeated packet, an acknowledgement of one that was repeated. */
+extern UCHAR KdpBreakInPending;
+typedef enum _KD_RECEIVED { KdTimeout, KdStale, KdData, KdAcknowledged, KdResend, KdReset, KdBreakIn } KD_RECEIVED;
 
 /* The last data packet that arrived. */
 extern UCHAR KdpPayload[MAX_PAYLOAD + 64];
@@ -22,15 +24,11 @@ extern USHORT KdpPayloadSize, KdpPayloadType;
 KD_RECEIVED KdpReceive(ULONG spins);
 int KdpSend(USHORT type, const VOID *head, ULONG head_size, const VOID *data, ULONG data_size, ULONG tries);
 
-/* Answers requests until the debugger sends the processor on; 0 if there is no debugger. */
-int KdpConverse(TRAP *trap, const VOID *state, ULONG size, const VOID *data, ULONG data_size);
-
-void KdpContextFromTrap(const TRAP *trap, CONTEXT *context);
-void KdpContextToTrap(const CONTEXT *context, TRAP *trap);
-void KdpSpecialRegisters(KSPECIAL_REGISTERS *special);
+/* Tells a state change and answers requests until the debugger lets the machine go on or asks for another processor, whose
+   number is in next then. Nobody there counts as "not handled". */
+KD_CONTINUE KdpConverse(const VOID *state, ULONG size, const VOID *data, ULONG data_size, ULONG *next);
 
 ULONG KdpWriteBreakpoint(ULONG64 address);
 int KdpRestoreBreakpoint(ULONG handle);
 void KdpRemoveNear(ULONG64 address);
 void KdpClearBreakpoints(void);
-extern ULONG64 KdpDebugControl;

@@ -1,8 +1,10 @@
-/* Requests of the debugger while the processor stands still. */
+/* Requests of the debugger while the machine stands still. Each names a processor; registers are that one's, and lie in its
+   _KPRCB.ProcessorState: what is written there counts as soon as it runs again. */
 #include "kd.h"
 
 #define FIELD(type, offset) (*(type *)(KdpPayload + (offset)))
 #define API FIELD(ULONG, 0)
+#define PROCESSOR FIELD(USHORT, 6)
 #define STATUS FIELD(ULONG, 8)
 #define ADDRESS FIELD(ULONG64, 16)
 #define COUNT FIELD(ULONG, 24)
@@ -10,10 +12,13 @@
 #define DATA (KdpPayload + MANIPULATE_SIZE)
 #define ROOM (MAX_PAYLOAD - MANIPULATE_SIZE)
 #define WAIT_FOR_REQUEST 50000000
-#define TRAP_FLAG 0x100ULL
+#define CONTROL_PCR 0
+#define CONTROL_PRCB 1
+#define CONTROL_SPECIAL 2
+#define CONTROL_THREAD 3
 #define STALE_TAIL 0xD8 /* real kernels have been seen to send this much control space whatever was asked */
 
-static int KdpHandled = 1;
+#define NT_SUCCESS(status) ((LONG)(status) >= 0)
 
 static ULONG Fail(void)
 {
@@ -39,40 +44,46 @@ static ULONG WriteMemory(int physical)
     return 0;
 }
 
-static ULONG ContextPart(TRAP *trap, int write)
+static PKPRCB Prcb(void) { return KiProcessorBlock[PROCESSOR]; }
+static KPROCESSOR_STATE *State(void) { return &Prcb()->ProcessorState; }
+
+static ULONG ContextPart(ULONG offset, ULONG size, int write)
 {
-    CONTEXT context;
-    ULONG offset = FIELD(ULONG, 16), size = FIELD(ULONG, 20);
-    KdpContextFromTrap(trap, &context);
-    if (offset > sizeof context || size > sizeof context - offset)
+    UCHAR *context = (UCHAR *)&State()->ContextFrame;
+    if (offset > sizeof(CONTEXT) || size > sizeof(CONTEXT) - offset)
         return Fail();
-    if (write) {
-        memcpy((UCHAR *)&context + offset, DATA, size);
-        KdpContextToTrap(&context, trap);
-    } else {
-        memcpy(DATA, (UCHAR *)&context + offset, size);
-    }
-    FIELD(ULONG, 24) = size;
+    if (write)
+        memcpy(context + offset, DATA, size);
+    else
+        memcpy(DATA, context + offset, size);
     return write ? 0 : size;
 }
 
-static ULONG ControlSpace(void)
+static ULONG ReadControlSpace(void)
 {
     ULONG64 pointer;
-    KSPECIAL_REGISTERS special;
     switch (ADDRESS) {
-    case 0: pointer = (ULONG64)&KiInitialPcr; break;
-    case 1: pointer = (ULONG64)KeGetCurrentPrcb(); break;
-    case 3: pointer = (ULONG64)KeGetCurrentPrcb()->CurrentThread; break;
-    case 2:
-        KdpSpecialRegisters(&special);
+    case CONTROL_PCR: pointer = (ULONG64)CONTAINING_RECORD(Prcb(), KPCR, Prcb); break;
+    case CONTROL_PRCB: pointer = (ULONG64)Prcb(); break;
+    case CONTROL_THREAD: pointer = (ULONG64)Prcb()->CurrentThread; break;
+    case CONTROL_SPECIAL:
         memset(DATA, 0xEE, STALE_TAIL);
-        memcpy(DATA, &special, COUNT < STALE_TAIL ? COUNT : STALE_TAIL);
+        memcpy(DATA, &State()->SpecialRegisters, COUNT < STALE_TAIL ? COUNT : STALE_TAIL);
         return ACTUAL = STALE_TAIL;
     default: return Fail();
     }
     memcpy(DATA, &pointer, sizeof pointer);
     return ACTUAL = sizeof pointer;
+}
+
+static ULONG WriteControlSpace(void)
+{
+    ULONG size = COUNT < (ULONG)(KdpPayloadSize - MANIPULATE_SIZE) ? COUNT : (ULONG)(KdpPayloadSize - MANIPULATE_SIZE);
+    if (ADDRESS != CONTROL_SPECIAL || size > sizeof(KSPECIAL_REGISTERS))
+        return Fail();
+    memcpy(&State()->SpecialRegisters, DATA, size);
+    ACTUAL = size;
+    return 0;
 }
 
 static ULONG Port(int write)
@@ -145,78 +156,97 @@ static void Reboot(void)
     __asm__ volatile("lidt %0; int3" ::"m"(nothing));
 }
 
-/* Carries out one request; returns the size of the reply's data, or -1 when the processor goes on. */
-static int Perform(TRAP *trap)
+/* DbgKdContinueApi2: whether to trace is for the processor that reports, what DR7 watches is for all of them. */
+static void SetControl(void)
 {
-    CONTEXT context;
+    CONTEXT *context = &KeGetCurrentPrcb()->ProcessorState.ContextFrame;
+    context->EFlags &= ~(ULONG)TRAP_FLAG;
+    if (FIELD(ULONG, 20))
+        context->EFlags |= TRAP_FLAG;
+    for (ULONG number = 0; number < KeNumberProcessors; number++) {
+        KiProcessorBlock[number]->ProcessorState.SpecialRegisters.KernelDr7 = FIELD(ULONG64, 24);
+        KiProcessorBlock[number]->ProcessorState.SpecialRegisters.KernelDr6 = 0;
+    }
+}
+
+/* Carries out one request and returns the size of the reply's data. */
+static ULONG Perform(void)
+{
     STATUS = 0;
     switch (API) {
-    case 0x3130: return (int)ReadMemory(0);
-    case 0x3131: return (int)WriteMemory(0);
-    case 0x313D: return (int)ReadMemory(1);
-    case 0x313E: return (int)WriteMemory(1);
-    case 0x3132:
-        KdpContextFromTrap(trap, &context);
-        memcpy(DATA, &context, sizeof context);
-        return sizeof context;
-    case 0x3133:
-        memcpy(&context, DATA, sizeof context);
-        KdpContextToTrap(&context, trap);
-        return 0;
-    case 0x315F: return (int)ContextPart(trap, 0);
-    case 0x3160: return (int)ContextPart(trap, 1);
+    case 0x3130: return ReadMemory(0);
+    case 0x3131: return WriteMemory(0);
+    case 0x313D: return ReadMemory(1);
+    case 0x313E: return WriteMemory(1);
+    case 0x3132: return ContextPart(0, sizeof(CONTEXT), 0);
+    case 0x3133: return ContextPart(0, sizeof(CONTEXT), 1);
+    case 0x315F:
+    case 0x3160: {
+        ULONG size = FIELD(ULONG, 20), result = ContextPart(FIELD(ULONG, 16), size, API == 0x3160);
+        FIELD(ULONG, 24) = size;
+        return result;
+    }
     case 0x3134:
         COUNT = KdpWriteBreakpoint(ADDRESS);
-        return COUNT ? 0 : (int)Fail();
-    case 0x3135: return KdpRestoreBreakpoint(FIELD(ULONG, 16)) ? 0 : (int)Fail();
+        return COUNT ? 0 : Fail();
+    case 0x3135: return KdpRestoreBreakpoint(FIELD(ULONG, 16)) ? 0 : Fail();
     case 0x314A: KdpClearBreakpoints(); return 0;
-    case 0x3137: return (int)ControlSpace();
-    case 0x3138: ACTUAL = COUNT; return 0;
-    case 0x3139: return (int)Port(0);
-    case 0x313A: return (int)Port(1);
+    case 0x3137: return ReadControlSpace();
+    case 0x3138: return WriteControlSpace();
+    case 0x3139: return Port(0);
+    case 0x313A: return Port(1);
     case 0x3152: {
         ULONG64 value = read_msr(FIELD(ULONG, 16));
         FIELD(ULONG, 20) = (ULONG)value, FIELD(ULONG, 24) = (ULONG)(value >> 32);
         return 0;
     }
     case 0x3153: write_msr(FIELD(ULONG, 16), FIELD(ULONG, 20) | (ULONG64)FIELD(ULONG, 24) << 32); return 0;
-    case 0x3156: return (int)SearchMemory();
-    case 0x3157: return (int)BusData();
+    case 0x3156: return SearchMemory();
+    case 0x3157: return BusData();
     case 0x3159: return 0;
     case 0x315C: FIELD(ULONG, 32) = 2, FIELD(ULONG, 36) = 7; return 0;
-    case 0x3146: return (int)Version();
-    case 0x3136: trap->EFlags &= ~TRAP_FLAG, KdpHandled = FIELD(ULONG, 16) != 0x80010001; return -1;
-    case 0x313C:
-        KdpHandled = FIELD(ULONG, 16) != 0x80010001; /* DBG_EXCEPTION_NOT_HANDLED */
-        KdpDebugControl = FIELD(ULONG64, 24);
-        if (FIELD(ULONG, 20))
-            trap->EFlags |= TRAP_FLAG;
-        else
-            trap->EFlags &= ~TRAP_FLAG;
-        return -1;
-    case 0x313B: Reboot(); return -1;
-    case 0x3149: KeBugCheckEx(FIELD(ULONG, 16), 0, 0, 0, 0);
-    default: return (int)Fail();
+    case 0x3146: return Version();
+    default: return Fail();
     }
 }
 
-int KdpConverse(TRAP *trap, const VOID *state, ULONG size, const VOID *data, ULONG data_size)
+/* The requests that have no answer: the machine goes on, or another processor talks. */
+static int IsLast(KD_CONTINUE *how, ULONG *next)
+{
+    switch (API) {
+    case 0x313C:
+        if (NT_SUCCESS(FIELD(ULONG, 16)))
+            SetControl();
+        /* fall through */
+    case 0x3136: *how = NT_SUCCESS(FIELD(ULONG, 16)) ? KdHandled : KdNotHandled; return 1;
+    case 0x3150: *how = KdSwitched, *next = PROCESSOR; return 1;
+    case 0x313B: Reboot(); return 1;
+    case 0x3149: KeBugCheckEx(FIELD(ULONG, 16), 0, 0, 0, 0);
+    default: return 0;
+    }
+}
+
+KD_CONTINUE KdpConverse(const VOID *state, ULONG size, const VOID *data, ULONG data_size, ULONG *next)
 {
     for (;;) {
         int again = 0;
         if (!KdpSend(PACKET_STATE_CHANGE64, state, size, data, data_size, 4))
-            return 0;
+            return KdNotHandled;
         while (!again) {
             KD_RECEIVED received = KdpReceive(WAIT_FOR_REQUEST);
-            int reply;
+            KD_CONTINUE how = KdNotHandled;
+            ULONG reply = 0;
             if (received == KdReset)
                 again = 1; /* a new debugger: tell it where we are */
             if (received != KdData || KdpPayloadType != PACKET_STATE_MANIPULATE)
                 continue;
-            reply = Perform(trap);
-            if (reply < 0)
-                return KdpHandled;
-            KdpSend(PACKET_STATE_MANIPULATE, KdpPayload, MANIPULATE_SIZE, DATA, (ULONG)reply, 4);
+            if (PROCESSOR >= KeNumberProcessors)
+                Fail();
+            else if (IsLast(&how, next))
+                return how;
+            else
+                reply = Perform();
+            KdpSend(PACKET_STATE_MANIPULATE, KdpPayload, MANIPULATE_SIZE, DATA, reply, 4);
         }
     }
 }

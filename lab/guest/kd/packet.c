@@ -15,6 +15,7 @@ typedef struct _PACKET {
     ULONG Id, Checksum;
 } PACKET;
 
+UCHAR KdpBreakInPending; /* what came while we were busy with the debugger is attended to later */
 UCHAR KdpPayload[MAX_PAYLOAD + 64];
 USHORT KdpPayloadSize, KdpPayloadType;
 static ULONG NextId = INITIAL_ID | SYNC, ExpectedId = INITIAL_ID;
@@ -43,8 +44,10 @@ static KD_RECEIVED FindLeader(ULONG spins, ULONG *leader)
         if (byte < 0)
             return KdTimeout;
         if (byte != 0x30 && byte != 0x69) {
-            if (byte == BREAK_IN && !run)
+            if (byte == BREAK_IN && !run) {
+                KdpBreakInPending = 1;
                 return KdBreakIn;
+            }
             run = 0;
             last = -1;
             continue;
@@ -73,7 +76,7 @@ static KD_RECEIVED Control(const PACKET *packet)
 {
     switch (packet->Type) {
     case PACKET_ACKNOWLEDGE:
-        return (packet->Id & ~SYNC) == (NextId & ~SYNC) ? KdAcknowledged : KdTimeout;
+        return (packet->Id & ~SYNC) == (NextId & ~SYNC) ? KdAcknowledged : KdStale;
     case PACKET_RESEND:
         return KdResend;
     case PACKET_RESET:
@@ -104,7 +107,7 @@ KD_RECEIVED KdpReceive(ULONG spins)
     }
     SendControl(PACKET_ACKNOWLEDGE, packet.Id & ~SYNC);
     if ((packet.Id & ~SYNC) != ExpectedId)
-        return KdTimeout; /* sent again because our acknowledgement was lost */
+        return KdStale; /* sent again because our acknowledgement was lost */
     ExpectedId ^= 1;
     KdpPayloadType = packet.Type;
     KdpPayloadSize = packet.Size;
@@ -129,7 +132,7 @@ int KdpSend(USHORT type, const VOID *head, ULONG head_size, const VOID *data, UL
                 KdDebuggerNotPresent = 0;
                 return 1;
             }
-        } while (answer == KdBreakIn);
+        } while (answer == KdBreakIn || answer == KdStale);
         if (answer == KdReset)
             tries++;
     }

@@ -6,6 +6,10 @@
 #define PRINT_STRING 0x3230
 #define GET_STRING 0x3231
 #define MAX_TEXT 512
+#define SERVICE_LOAD_SYMBOLS 3
+#define SERVICE_UNLOAD_SYMBOLS 4
+
+extern void DebugService2(const VOID *argument, const VOID *other, ULONG service);
 
 typedef struct __attribute__((packed)) _STATE {
     ULONG NewState;
@@ -37,107 +41,155 @@ typedef struct __attribute__((packed)) _STATE {
 _Static_assert(sizeof(STATE) == 240, "state change");
 
 UCHAR KdDebuggerEnabled = 1, KdDebuggerNotPresent;
-static int InDebugger;
 
-static void Fill(STATE *state, const TRAP *trap, ULONG kind)
+/* What every state change tells: where this processor stands, and how many there are. */
+static void Fill(STATE *state, ULONG kind)
 {
+    PKPRCB prcb = KeGetCurrentPrcb();
+    const CONTEXT *context = &prcb->ProcessorState.ContextFrame;
     memset(state, 0, sizeof *state);
     state->NewState = kind;
-    state->Processors = 1;
-    state->Thread = (ULONG64)KeGetCurrentPrcb()->CurrentThread;
-    state->ProgramCounter = trap->Rip;
-    KdpRemoveNear(trap->Rip);
-    state->Dr6 = 0xFFFF0FF0;
-    state->Dr7 = KdpDebugControl;
-    state->EFlags = (ULONG)trap->EFlags;
-    state->InstructionCount = (USHORT)MmCopy(state->Instructions, trap->Rip, sizeof state->Instructions, 0);
+    state->Processor = (USHORT)prcb->Number;
+    state->Processors = KeNumberProcessors;
+    state->Thread = (ULONG64)prcb->CurrentThread;
+    state->ProgramCounter = context->Rip;
+    KdpRemoveNear(context->Rip);
+    state->Dr6 = prcb->ProcessorState.SpecialRegisters.KernelDr6;
+    state->Dr7 = prcb->ProcessorState.SpecialRegisters.KernelDr7;
+    state->EFlags = context->EFlags;
+    state->InstructionCount = (USHORT)MmCopy(state->Instructions, context->Rip, sizeof state->Instructions, 0);
     state->ReportFlags = 3;
-    state->SegCs = (USHORT)trap->Cs;
-    state->SegDs = state->SegEs = 0x2B;
-    state->SegFs = 0x53;
+    state->SegCs = context->SegCs;
+    state->SegDs = context->SegDs;
+    state->SegEs = context->SegEs;
+    state->SegFs = context->SegFs;
+}
+
+static void FillException(STATE *state, ULONG code, ULONG64 address)
+{
+    Fill(state, EXCEPTION_STATE);
+    state->Exception.Code = code;
+    state->Exception.Address = address;
+    state->Exception.FirstChance = 1;
+}
+
+/* The owner's side of a stop. Whenever the debugger has looked at another processor and comes back, the stop is told again. */
+static KD_CONTINUE Report(const STATE *state, const VOID *data, ULONG size)
+{
+    KD_CONTINUE answer;
+    ULONG next;
+    do {
+        answer = KdpConverse(state, sizeof *state, data, size, &next);
+        if (answer == KdSwitched)
+            answer = KeSwitchFrozenProcessor(next);
+    } while (answer == KdSwitched);
+    return answer;
 }
 
 /* Returns whether a debugger has dealt with the exception. */
-int KdTrap(TRAP *trap, EXCEPTION *exception)
+int KdTrap(PKTRAP_FRAME trap, PKEXCEPTION_FRAME preserved, const EXCEPTION *exception)
 {
     STATE state;
-    int handled;
-    if (InDebugger || !KdDebuggerEnabled)
+    KD_CONTINUE answer;
+    if (KiIsFrozenByMe() || !KdDebuggerEnabled)
         return 0;
-    InDebugger = 1;
-    Fill(&state, trap, EXCEPTION_STATE);
-    state.Exception.Code = exception->Code;
-    state.Exception.Address = exception->Address;
+    KeFreezeExecution();
+    KiSaveProcessorState(trap, preserved);
+    KeGetCurrentPrcb()->ProcessorState.SpecialRegisters.KernelDr6 = exception->Dr6;
+    FillException(&state, exception->Code, exception->Address);
     state.Exception.Count = exception->Count;
     memcpy(state.Exception.Information, exception->Information, sizeof exception->Information);
-    state.Exception.FirstChance = 1;
-    KiInitialPcr.Prcb.ProcessorState.SpecialRegisters.Cr3 = read_cr3();
-    KdpContextFromTrap(trap, &KiInitialPcr.Prcb.ProcessorState.ContextFrame);
-    handled = KdpConverse(trap, &state, sizeof state, NULL, 0);
-    InDebugger = 0;
-    return handled;
+    answer = Report(&state, NULL, 0);
+    KiRestoreProcessorState(trap, preserved);
+    KeThawExecution();
+    return answer == KdHandled;
 }
 
-void KdReportImage(PKLDR_DATA_TABLE_ENTRY entry, int unload)
+/* A frozen processor that the debugger has asked for. */
+KD_CONTINUE KdReportSwitch(ULONG *next)
 {
     STATE state;
-    TRAP trap = {0};
+    FillException(&state, STATUS_WAKE_SYSTEM_DEBUGGER, KeGetCurrentPrcb()->ProcessorState.ContextFrame.Rip);
+    return KdpConverse(&state, sizeof state, NULL, 0, next);
+}
+
+static void ReportImage(const KLDR_DATA_TABLE_ENTRY *entry, int unload)
+{
+    STATE state;
     CHAR path[80];
     ULONG length = entry->FullDllName.Length / 2;
-    if (KdDebuggerNotPresent)
-        return;
     for (ULONG at = 0; at < length; at++)
         path[at] = (CHAR)entry->FullDllName.Buffer[at];
     path[length] = 0;
-    trap.Rip = (ULONG64)__builtin_return_address(0);
-    trap.Rsp = (ULONG64)__builtin_frame_address(0);
-    trap.Cs = 0x10, trap.Ss = 0x18, trap.EFlags = 0x202;
-    Fill(&state, &trap, LOAD_SYMBOLS_STATE);
+    Fill(&state, LOAD_SYMBOLS_STATE);
     state.Image.PathLength = length + 1;
     state.Image.Base = (ULONG64)entry->DllBase;
     state.Image.Size = entry->SizeOfImage;
     state.Image.CheckSum = entry->CheckSum;
     state.Image.Unload = (UCHAR)unload;
-    __asm__ volatile("cli");
-    InDebugger = 1;
-    KdpConverse(&trap, &state, sizeof state, path, length + 1);
-    InDebugger = 0;
-    __asm__ volatile("sti");
+    Report(&state, path, length + 1);
 }
 
+/* int 2D: the kernel asks its debugger's part for a service. The instruction behind it is an int3, which is skipped. */
+void KdDebugService(PKTRAP_FRAME trap, PKEXCEPTION_FRAME preserved)
+{
+    ULONG service = (ULONG)trap->Rax;
+    if (service == SERVICE_LOAD_SYMBOLS || service == SERVICE_UNLOAD_SYMBOLS) {
+        KeFreezeExecution();
+        KiSaveProcessorState(trap, preserved);
+        ReportImage((PKLDR_DATA_TABLE_ENTRY)trap->Rcx, service == SERVICE_UNLOAD_SYMBOLS);
+        KiRestoreProcessorState(trap, preserved);
+        KeThawExecution();
+    }
+    trap->Rip++;
+}
+
+void KdReportImage(PKLDR_DATA_TABLE_ENTRY entry, int unload)
+{
+    if (!KdDebuggerNotPresent)
+        DebugService2(entry, NULL, unload ? SERVICE_UNLOAD_SYMBOLS : SERVICE_LOAD_SYMBOLS);
+}
+
+/* Looks for the byte by which a debugger asks for a stop. Whoever talks to the debugger owns the line. */
 void KdPollBreakIn(void)
 {
-    if (!InDebugger && SerialTryRead(COM1) == BREAK_IN)
+    int byte = KdpBreakInPending ? BREAK_IN : 0;
+    if (!KiTryToOwn())
+        return;
+    KdpBreakInPending = 0;
+    while (byte >= 0 && byte != BREAK_IN)
+        byte = SerialTryRead(COM1);
+    KiDisown();
+    if (byte == BREAK_IN)
         DbgBreakPointWithStatus(1);
 }
 
 ULONG DbgPrint(const CHAR *format, ...)
 {
     CHAR text[MAX_TEXT];
-    ULONG head[4] = {PRINT_STRING, 0, 0, 0};
+    ULONG head[4] = {PRINT_STRING, KeGetCurrentPrcb()->Number << 16, 0, 0};
     __builtin_va_list arguments;
     ULONG64 flags;
     __builtin_va_start(arguments, format);
     head[2] = FormatText(text, sizeof text, format, arguments);
     __builtin_va_end(arguments);
-    if (KdDebuggerNotPresent || InDebugger)
+    if (KdDebuggerNotPresent || KiIsFrozenByMe())
         return 0;
-    __asm__ volatile("pushfq; popq %0; cli" : "=r"(flags));
-    InDebugger = 1;
+    flags = KiDisable();
+    KeFreezeExecution();
     KdpSend(PACKET_DEBUG_IO, head, sizeof head, text, head[2], 2);
-    InDebugger = 0;
-    __asm__ volatile("pushq %0; popfq" ::"r"(flags));
+    KeThawExecution();
+    KiRestore(flags);
     return head[2];
 }
 
 ULONG DbgPrompt(const CHAR *question, CHAR *answer, ULONG limit)
 {
-    ULONG head[4] = {GET_STRING, 0, 0, limit}, length = 0;
-    ULONG64 flags;
+    ULONG head[4] = {GET_STRING, KeGetCurrentPrcb()->Number << 16, 0, limit}, length = 0;
+    ULONG64 flags = KiDisable();
     while (question[head[2]])
         head[2]++;
-    __asm__ volatile("pushfq; popq %0; cli" : "=r"(flags));
-    InDebugger = 1;
+    KeFreezeExecution();
     if (KdpSend(PACKET_DEBUG_IO, head, sizeof head, question, head[2], 2)) {
         while (KdpReceive(50000000) != KdData || KdpPayloadType != PACKET_DEBUG_IO)
             ;
@@ -146,8 +198,8 @@ ULONG DbgPrompt(const CHAR *question, CHAR *answer, ULONG limit)
             length = limit;
         memcpy(answer, KdpPayload + 16, length);
     }
-    InDebugger = 0;
-    __asm__ volatile("pushq %0; popfq" ::"r"(flags));
+    KeThawExecution();
+    KiRestore(flags);
     return length;
 }
 

@@ -30,7 +30,7 @@ void KiIdleLoop(void)
 {
     for (;;) {
         KeUpdateSystemTime(KeTickCount);
-        MailboxPoll();
+        MailboxPoll(KeGetCurrentPrcb()->Number);
         KiYield();
         __asm__ volatile("sti; hlt");
     }
@@ -53,20 +53,37 @@ static void SharedData(void)
     *(ULONG *)(shared + 0x270) = 0;
 }
 
+/* Where processor 0 begins. */
 void KiSystemStartup(BOOT_PARAMETERS *parameters)
 {
     KiBootParameters = parameters;
-    KiInitializeProcessor();
+    KiInitializeProcessor(0);
+    KeNumberProcessors = 1;
     SharedData();
     SerialInitialize(COM2);
     LdrInitialize();
     PsInitialize();
     KdInitSystem();
+    KiInitializeInterrupts();
+    KiStartProcessors();
+    IoInitializeDump();
     PsCreateSystemThread(PsInitialSystemProcess, WorkerThread, (PVOID)1);
     PsCreateSystemThread(PsInitialSystemProcess, WorkerThread, (PVOID)2);
-    DbgPrint("lab kernel at 0x%p\n", parameters->KernelBase);
+    DbgPrint("lab kernel at 0x%p, %d processors\n", parameters->KernelBase, KeNumberProcessors);
     KdReportImage(CONTAINING_RECORD(PsLoadedModuleList.Flink, KLDR_DATA_TABLE_ENTRY, InLoadOrderLinks), 0);
     MailboxPrint("ready\n");
+    __asm__ volatile("sti");
+    KiIdleLoop();
+}
+
+/* Where the others begin; each has its idle thread's stack. */
+void KiSystemStartupSecondary(void)
+{
+    ULONG number = KiApicId();
+    KiInitializeProcessor(number);
+    KeGetCurrentPrcb()->CurrentThread = KeGetCurrentPrcb()->IdleThread = &PsIdleThread(number)->Tcb;
+    KiInitializeInterrupts();
+    __atomic_add_fetch(&KeNumberProcessors, 1, __ATOMIC_SEQ_CST);
     __asm__ volatile("sti");
     KiIdleLoop();
 }

@@ -1,10 +1,15 @@
-/* Commands on COM2, a line each; every answer ends with a line "ok" or "error …". */
+/* Commands on COM2, a line each; every answer ends with a line "ok" or "error …"; a bugcheck is an error. Processor 0 reads
+   them and carries them out, unless a line begins with "on N": then processor N does. */
 #include "kernel.h"
 
 #define MAX_LINE 128
 
+enum { Nobody = MAX_PROCESSORS };
+
 static CHAR Line[MAX_LINE];
 static ULONG Length;
+static CHAR *Rest;
+static volatile ULONG Whose = Nobody; /* the processor that the whole line is for */
 
 void MailboxPrint(const CHAR *format, ...)
 {
@@ -58,6 +63,14 @@ static void ListProcesses(void)
     }
 }
 
+static void ListProcessors(void)
+{
+    for (ULONG number = 0; number < KeNumberProcessors; number++) {
+        PKPCR pcr = CONTAINING_RECORD(KiProcessorBlock[number], KPCR, Prcb);
+        MailboxPrint("%d %p %p\n", number, (ULONG64)pcr, (ULONG64)&pcr->Prcb);
+    }
+}
+
 static __attribute__((noinline)) ULONG64 Touch(volatile ULONG64 *place) { return *place; }
 
 static volatile ULONG Nothing, Quotient;
@@ -84,6 +97,8 @@ static int Command(const CHAR *name, CHAR *rest)
         ListModules();
     else if (TextEqual(name, "processes"))
         ListProcesses();
+    else if (TextEqual(name, "processors"))
+        ListProcessors();
     else if (TextEqual(name, "load"))
         MailboxPrint("%d\n", (ULONG)LdrLoadDriver(Word(&rest)));
     else if (TextEqual(name, "unload"))
@@ -101,7 +116,6 @@ static int Command(const CHAR *name, CHAR *rest)
         ULONG64 parameters[5];
         for (ULONG at = 0; at < 5; at++)
             parameters[at] = Hex(Word(&rest));
-        MailboxPrint("ok\n");
         KeBugCheckEx((ULONG)parameters[0], parameters[1], parameters[2], parameters[3], parameters[4]);
     } else if (TextEqual(name, "ticks"))
         MailboxPrint("%x\n", KeTickCount);
@@ -112,19 +126,39 @@ static int Command(const CHAR *name, CHAR *rest)
     return 1;
 }
 
-void MailboxPoll(void)
+static void Dispatch(void)
+{
+    CHAR *name = Word(&Rest);
+    MailboxPrint(Command(name, Rest) ? "ok\n" : "error: no command %s\n", name);
+    Whose = Nobody;
+}
+
+static void ReadLine(void)
 {
     int byte;
-    while ((byte = SerialTryRead(COM2)) >= 0) {
+    while (Whose == Nobody && (byte = SerialTryRead(COM2)) >= 0) {
         if (byte != '\n') {
             if (Length < MAX_LINE - 1 && byte != '\r')
                 Line[Length++] = (CHAR)byte;
             continue;
         }
-        CHAR *rest = Line, *name;
         Line[Length] = 0;
         Length = 0;
-        name = Word(&rest);
-        MailboxPrint(Command(name, rest) ? "ok\n" : "error: no command %s\n", name);
+        Rest = Line;
+        if (Line[0] == 'o' && Line[1] == 'n' && Line[2] == ' ') {
+            Rest += 3;
+            Whose = (ULONG)Hex(Word(&Rest)) % KeNumberProcessors;
+        } else {
+            Whose = 0;
+        }
     }
+}
+
+/* The idle threads call this. */
+void MailboxPoll(ULONG processor)
+{
+    if (processor == 0)
+        ReadLine();
+    if (Whose == processor)
+        Dispatch();
 }

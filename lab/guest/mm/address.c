@@ -1,30 +1,34 @@
-/* Which addresses may be touched: the page tables say. */
+/* Where addresses lead, and which may be touched: the page tables say. */
 #include "kernel.h"
 
 #define PRESENT 1
 #define LARGE 0x80
+#define NOWHERE (~0ULL)
 #define FRAME 0x000FFFFFFFFFF000ULL
 
 static ULONG64 *Table(ULONG64 physical) { return (ULONG64 *)(PHYSICAL_WINDOW + physical); }
 
-int MmIsAddressValid(ULONG64 address)
+/* Where in memory an address lies; NOWHERE if nothing is mapped there. */
+ULONG64 MmPhysicalAddress(ULONG64 address)
 {
     ULONG64 table = read_cr3() & FRAME, top = address >> 47;
     if (top != 0 && top != 0x1FFFF)
-        return 0;
+        return NOWHERE;
     for (int shift = 39; shift >= 12; shift -= 9) {
-        ULONG64 entry;
+        ULONG64 entry, inside = (1ULL << shift) - 1;
         if (table >= KiBootParameters->MemorySize)
-            return 0;
+            return NOWHERE;
         entry = Table(table)[address >> shift & 511];
         if (!(entry & PRESENT))
-            return 0;
+            return NOWHERE;
         if (shift == 12 || (shift < 39 && entry & LARGE))
-            return 1;
+            return (entry & FRAME & ~inside) | (address & inside);
         table = entry & FRAME;
     }
-    return 0;
+    return NOWHERE;
 }
+
+int MmIsAddressValid(ULONG64 address) { return MmPhysicalAddress(address) != NOWHERE; }
 
 /* Copies as much as is there and returns how much that was. Writes go through write protection, as a debugger's must. */
 ULONG MmCopy(UCHAR *buffer, ULONG64 address, ULONG size, int write)

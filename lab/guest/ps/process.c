@@ -12,7 +12,9 @@ PEPROCESS PsInitialSystemProcess;
 static union { EPROCESS Process; UCHAR Room[0x1030]; } Processes[MAX_PROCESSES];
 static ETHREAD Threads[MAX_THREADS];
 static UCHAR Stacks[MAX_THREADS][STACK_SIZE] __attribute__((aligned(4096)));
+static PETHREAD IdleThreads[MAX_PROCESSORS];
 static ULONG ProcessCount, ThreadCount;
+static volatile UCHAR DispatcherLock;
 
 extern void KiSwapContext(PVOID *old, PVOID next);
 extern void KiThreadStartup(void);
@@ -50,7 +52,6 @@ static PETHREAD NewThread(PEPROCESS process, PVOID start)
     thread->Tcb.ApcState.Process = &process->Pcb;
     thread->Tcb.StackLimit = stack;
     thread->Tcb.StackBase = thread->Tcb.InitialStack = stack + STACK_SIZE;
-    thread->Tcb.State = Ready;
     thread->Cid.UniqueProcess = process->UniqueProcessId;
     thread->Cid.UniqueThread = (PVOID)(ULONG64)(8 + 4 * ThreadCount);
     thread->StartAddress = thread->Win32StartAddress = start;
@@ -63,37 +64,67 @@ static PETHREAD NewThread(PEPROCESS process, PVOID start)
 PETHREAD PsCreateSystemThread(PEPROCESS process, void (*start)(PVOID), PVOID argument)
 {
     PETHREAD thread = NewThread(process, start);
-    ULONG64 *stack = (ULONG64 *)thread->Tcb.StackBase - 8;
-    *--stack = (ULONG64)KiThreadStartup;
-    *--stack = (ULONG64)start;    /* rbx */
-    *--stack = 0;                 /* rbp */
-    *--stack = 0, *--stack = 0;   /* rsi, rdi */
-    *--stack = (ULONG64)argument; /* r12 */
-    *--stack = 0, *--stack = 0, *--stack = 0;
-    thread->Tcb.KernelStack = stack;
+    PKEXCEPTION_FRAME preserved = (PKEXCEPTION_FRAME)thread->Tcb.StackBase - 1;
+    PKSWITCH_FRAME frame = (PKSWITCH_FRAME)preserved - 1;
+    preserved->Rbx = (ULONG64)start;
+    preserved->R12 = (ULONG64)argument;
+    frame->Return = (ULONG64)KiThreadStartup;
+    thread->Tcb.KernelStack = frame;
+    thread->Tcb.State = Ready;
     return thread;
 }
 
-/* Gives the processor to the next thread that is ready. */
-void KiYield(void)
+/* A processor's thread for when nothing else is ready: it never runs elsewhere. */
+PETHREAD PsCreateIdleThread(ULONG processor)
 {
-    PKPRCB prcb = KeGetCurrentPrcb();
-    PETHREAD current = CONTAINING_RECORD(prcb->CurrentThread, ETHREAD, Tcb), next = current;
+    PETHREAD thread = NewThread(PsInitialSystemProcess, (PVOID)KiIdleLoop);
+    thread->Tcb.State = Running;
+    return IdleThreads[processor] = thread;
+}
+
+PETHREAD PsIdleThread(ULONG processor) { return IdleThreads[processor]; }
+
+static void AcquireDispatcherLock(void)
+{
+    while (__atomic_exchange_n(&DispatcherLock, 1, __ATOMIC_ACQUIRE))
+        __asm__ volatile("pause");
+}
+
+void KiReleaseDispatcherLock(void) { __atomic_store_n(&DispatcherLock, 0, __ATOMIC_RELEASE); }
+
+/* The next thread after this one that is ready and may run here. */
+static PETHREAD Next(PETHREAD current, PETHREAD idle)
+{
     ULONG index = (ULONG)(current - Threads);
     for (ULONG step = 1; step <= ThreadCount; step++) {
         PETHREAD candidate = &Threads[(index + step) % ThreadCount];
-        if (candidate->Tcb.State == Ready) {
-            next = candidate;
-            break;
-        }
+        int bound = 0;
+        for (ULONG number = 0; number < MAX_PROCESSORS; number++)
+            bound |= candidate == IdleThreads[number];
+        if (candidate->Tcb.State == Ready && (!bound || candidate == idle))
+            return candidate;
     }
-    if (next == current)
-        return;
+    return current;
+}
+
+/* Gives the processor to the next thread that is ready. The lock goes with it: whoever comes back releases it, so that
+   nobody takes up a thread whose registers are not saved yet. */
+void KiYield(void)
+{
+    PKPRCB prcb;
+    PETHREAD current, next;
     __asm__ volatile("cli");
-    current->Tcb.State = Ready;
-    next->Tcb.State = Running;
-    prcb->CurrentThread = &next->Tcb;
-    KiSwapContext(&current->Tcb.KernelStack, next->Tcb.KernelStack);
+    AcquireDispatcherLock();
+    prcb = KeGetCurrentPrcb();
+    current = CONTAINING_RECORD(prcb->CurrentThread, ETHREAD, Tcb);
+    next = Next(current, CONTAINING_RECORD(prcb->IdleThread, ETHREAD, Tcb));
+    if (next != current) {
+        current->Tcb.State = Ready;
+        next->Tcb.State = Running;
+        prcb->CurrentThread = &next->Tcb;
+        KiSwapContext(&current->Tcb.KernelStack, next->Tcb.KernelStack);
+    }
+    KiReleaseDispatcherLock();
     __asm__ volatile("sti");
 }
 
@@ -104,10 +135,9 @@ void PsInitialize(void)
     PsInitialSystemProcess = PsCreateProcess("System", 4, 0);
     PsCreateProcess("smss.exe", 0x130, 4);
     PsCreateProcess("csrss.exe", 0x25C, 0x130);
-    idle = NewThread(PsInitialSystemProcess, (PVOID)KiIdleLoop);
-    idle->Tcb.State = Running;
+    idle = PsCreateIdleThread(0);
     /* The boot stack is this thread's. */
     idle->Tcb.StackBase = idle->Tcb.InitialStack = (PVOID)(KiBootParameters->Stack + 0x100);
     idle->Tcb.StackLimit = (PVOID)(KiBootParameters->Stack - 0x7000);
-    KiInitialPcr.Prcb.CurrentThread = KiInitialPcr.Prcb.IdleThread = &idle->Tcb;
+    KeGetCurrentPrcb()->CurrentThread = KeGetCurrentPrcb()->IdleThread = &idle->Tcb;
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,9 +13,14 @@ from kdive.record import Record
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from kdive.cancel import CancelToken
     from kdive.session.session import Session, SessionOptions
     from kdive.targets.base import Target
     from kdive.targets.line_state import LineState
+
+
+DEFAULT_PLACES = {"kd": "/tmp/kdive-kd.sock", "kdnet": "0.0.0.0:50000", "gdb": "127.0.0.1:1234"}
+"""Where a live target is looked for when a client of the MCP server does not say."""
 
 
 class SymbolRequest(Record, frozen=True):
@@ -67,6 +73,7 @@ class OpenRequest(Record, frozen=True):
         symbols: Where symbols come from.
         record: File that what crosses the wire is written to.
         replay: Recording that stands in for the target.
+        memory_source: Where guest memory is read: ``auto``, ``host`` or ``kd``.
     """
 
     backend: str
@@ -75,6 +82,7 @@ class OpenRequest(Record, frozen=True):
     symbols: SymbolRequest = SymbolRequest()
     record: str | None = None
     replay: str | None = None
+    memory_source: str = "auto"
 
     def check(self) -> None:
         """Look at the arguments without opening anything.
@@ -92,6 +100,11 @@ class OpenRequest(Record, frozen=True):
         if self.backend == "memory" and self.connect is not None:
             raise UsageError("the memory backend takes no address")
         self._check_recordings()
+        if self.memory_source == "host":
+            raise UnsupportedError(
+                "reading guest memory from the host is not in this release",
+                hint="--memory-source kd reads it over the link, and so does auto",
+            )
         if self.backend == "kd" and not self.connect and not self.replay:
             raise UsageError(
                 "the kd backend needs to know where the target is",
@@ -113,24 +126,29 @@ class OpenRequest(Record, frozen=True):
             raise UsageError("a replay has no target to connect to", hint="leave out --connect or --replay")
 
 
-def open_session(request: OpenRequest, say: Callable[[str], None] | None = None) -> Session:
+def open_session(
+    request: OpenRequest, cancel: CancelToken | None = None, say: Callable[[str], None] | None = None
+) -> Session:
     """Open a target and a session on it. Runs on the owner thread.
 
     Args:
         request: What to open.
+        cancel: Ends the wait for a live target; it then runs on.
         say: Called with a line of text about what is waited for.
 
     Raises:
+        CancelledError: The token was cancelled.
         KdiveError: The target cannot be opened.
     """
     request.check()
     from kdive.session.session import Session
 
-    target = _open_kd(request, say) if request.backend == "kd" else _open_dump(request)
+    target = _open_kd(request, cancel, say) if request.backend == "kd" else _open_dump(request)
     try:
         return Session(target, request.symbols.options())
     except BaseException:
-        target.close()
+        with contextlib.suppress(TargetError):
+            target.close()
         raise
 
 
@@ -146,7 +164,7 @@ def _open_dump(request: OpenRequest) -> Target:
         raise TargetError(f"cannot open: {error.strerror or error}", where=str(path)) from error
 
 
-def _open_kd(request: OpenRequest, say: Callable[[str], None] | None) -> Target:
+def _open_kd(request: OpenRequest, cancel: CancelToken | None, say: Callable[[str], None] | None) -> Target:
     from kdive.targets.kd import open_kd
     from kdive.targets.recording import Recorder, ReplayTransport
     from kdive.targets.transport import open_transport
@@ -158,7 +176,10 @@ def _open_kd(request: OpenRequest, say: Callable[[str], None] | None) -> Target:
     recorder = Recorder(Path(request.record).expanduser()) if request.record is not None else None
     try:
         replay = request.replay
-        transport = open_transport(place) if replay is None else ReplayTransport(Path(replay).expanduser())
+        if replay is None:
+            transport = open_transport(place, cancel=cancel)
+        else:
+            transport = ReplayTransport(Path(replay).expanduser())
     except BaseException:
         if recorder is not None:
             recorder.discard()
@@ -171,4 +192,4 @@ def _open_kd(request: OpenRequest, say: Callable[[str], None] | None) -> Target:
             told = state.kind
             say(f"waiting for a KD target at {transport.description}: {state.seen}; {state.hint}")
 
-    return open_kd(transport, recorder=recorder, waiting=waiting)
+    return open_kd(transport, cancel, recorder=recorder, waiting=waiting)

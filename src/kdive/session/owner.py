@@ -6,6 +6,7 @@ session's token while the job runs; a deadline starts to run when the job is han
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import threading
 from concurrent.futures import Future
@@ -13,7 +14,7 @@ from concurrent.futures import TimeoutError as FutureTimeoutError
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from kdive.cancel import CancelToken
-from kdive.errors import CancelledError, DeadlineError, StaleHandleError
+from kdive.errors import CancelledError, DeadlineError, KdiveError, StaleHandleError
 from kdive.record import Record, field
 
 if TYPE_CHECKING:
@@ -80,6 +81,8 @@ class Owner:
         self._session: Session | None = None
         self._running: Job[Any] | None = None
         self._stopped = False
+        self.trouble: Exception | None = None
+        """What went wrong when the session was closed at the end of the thread."""
         self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="kdive-owner", daemon=True)
         self._thread.start()
@@ -94,6 +97,12 @@ class Owner:
         if self._session is None:
             raise StaleHandleError("the debugger session is closed")
         return self._session
+
+    @property
+    def token(self) -> CancelToken:
+        """The token of the job that is running; only for use in jobs."""
+        running = self._running
+        return running.token if running is not None else CancelToken()
 
     @property
     def active(self) -> bool:
@@ -160,7 +169,8 @@ class Owner:
             try:
                 self._running.token.check()
             except CancelledError:
-                session.close()
+                with contextlib.suppress(KdiveError):
+                    session.close()
                 raise
             session.cancel = self._running.token
         self._session = session
@@ -201,7 +211,10 @@ class Owner:
             if job is None:
                 break
             self._perform(job)
-        self._close_session()
+        try:
+            self._close_session()
+        except Exception as error:  # noqa: BLE001 (kept for whoever ended the thread)
+            self.trouble = error
 
     def _perform(self, job: Job[Any]) -> None:
         if not job.future.set_running_or_notify_cancel():

@@ -9,7 +9,7 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING, Literal
 
-from kdive.errors import CommandError, KdiveError
+from kdive.errors import CommandError, KdiveError, TargetError
 from kdive.nt.naming import base_name, module_name
 from kdive.record import Record
 from kdive.session.breakpoints import Breakpoint, BreakpointTable
@@ -51,7 +51,7 @@ StopKind = Literal[
 _STEP_WAIT = 10.0
 _CALL_WAIT = 3600.0
 _MAX_PENDING = 64
-_LEAVE_WAIT = 5.0
+_LEAVE_WAIT = 2.0
 
 
 class Stop(Record, frozen=True):
@@ -64,6 +64,7 @@ class Stop(Record, frozen=True):
         breakpoint: The breakpoint that was hit.
         event: What the target reported.
         note: More, in words.
+        asked: Whether it came of a request to stop.
     """
 
     kind: StopKind
@@ -71,6 +72,7 @@ class Stop(Record, frozen=True):
     breakpoint: Breakpoint | None = None
     event: TargetEvent | None = None
     note: str = ""
+    asked: bool = False
 
 
 class RunControl:
@@ -89,6 +91,7 @@ class RunControl:
         notes: What happened without stopping the target and should be shown.
         perform: Runs the commands of a breakpoint or an event when it stops the target; says whether they sent it on.
         in_action: Whether such commands are running.
+        lost: Why the link to the target is gone; empty while it is there.
     """
 
     def __init__(self, session: Session, target: LiveTarget) -> None:
@@ -101,11 +104,13 @@ class RunControl:
         self.notes: deque[str] = deque(maxlen=_MAX_PENDING)
         self.perform: Callable[[str], bool] | None = None
         self.in_action = False
+        self.lost = ""
         self._session = session
         self._placing = Placing(session, target, self.breakpoints)
         self._pending: deque[Stop] = deque(maxlen=_MAX_PENDING)
-        self._stepping = False
+        self._stepping: int | None = None
         self._asked = False
+        self._bugcheck_told = bool(self._bugcheck())
         self._recover()
 
     def _recover(self) -> None:
@@ -127,6 +132,20 @@ class RunControl:
         return not self.target.halted and not self._pending
 
     @property
+    def waiting(self) -> Stop | None:
+        """The stop that is next taken, None if there is none yet."""
+        return self._pending[0] if self._pending else None
+
+    def need_link(self) -> None:
+        """See that the target can be reached.
+
+        Raises:
+            TargetError: The link to it is gone.
+        """
+        if self.lost:
+            raise TargetError(f"the link to the target is lost: {self.lost}", hint="close the session and attach again")
+
+    @property
     def placing(self) -> Placing:
         """Where breakpoints are put."""
         return self._placing
@@ -145,11 +164,16 @@ class RunControl:
             TargetError: It could not be told to.
         """
         self.service()
+        self.need_link()
         if not self.target.halted:
             return True
         self._placing.arm()
-        self._pending.clear()
+        if self._pending:
+            self.last = self._pending[-1]
+            self._pending.clear()
+        self._withdraw_interrupt()
         self._forget_view()
+        self._stepping = None
         self.target.resume(disposition or self._natural_disposition())
         return False
 
@@ -160,13 +184,46 @@ class RunControl:
         return Disposition.HANDLED if self.filters.exception(event.code).handled else Disposition.NOT_HANDLED
 
     def interrupt(self) -> bool:
-        """Ask the target to stop; say whether it stood still already."""
+        """Ask the target to stop; say whether it stood still already.
+
+        Raises:
+            TargetError: The link to it is gone.
+        """
         self.service()
+        self.need_link()
         if self.target.halted:
             return True
         self._asked = True
         self.target.interrupt()
         return False
+
+    def halt(self, seconds: float, cancel: CancelToken | None = None) -> bool:
+        """Stop the target and wait until it stands still; say whether it did already.
+
+        A stop for another reason that comes first is kept for whoever waits next.
+
+        Raises:
+            CancelledError: The token was cancelled.
+            CommandError: It does not stop.
+            TargetError: The link to it is gone.
+        """
+        if self.interrupt():
+            return True
+        stop = self.peek(seconds, cancel)
+        self.need_link()
+        if stop is None:
+            raise CommandError(
+                f"the target did not stop within {seconds:g} s",
+                hint="it may be too busy; try again, or wait for a stop",
+            )
+        if stop.kind == "break" and stop.asked:
+            self.take(stop)
+        return False
+
+    def _withdraw_interrupt(self) -> None:
+        """Another stop has overtaken a request to stop, and the target goes on: nobody wants that one any more."""
+        self._asked = False
+        self.target.withdraw_interrupt()
 
     def step(self) -> Stop:
         """Run one instruction of the present processor.
@@ -177,13 +234,14 @@ class RunControl:
         """
         self.need_halted()
         self._placing.arm()
+        if self._pending:
+            self.last = self._pending[-1]
+            self._pending.clear()
+        self._withdraw_interrupt()
         self._forget_view()
-        self._stepping = True
-        try:
-            self.target.resume(step=True)
-            stop = self.wait(_STEP_WAIT, self._session.cancel)
-        finally:
-            self._stepping = False
+        self._stepping = self.target.processor
+        self.target.resume(step=True)
+        stop = self.wait(_STEP_WAIT, self._session.cancel)
         if stop is None:
             raise CommandError("the step has not ended", hint="the target is running; Ctrl+C or interrupt stops it")
         return stop
@@ -234,6 +292,7 @@ class RunControl:
             CommandError: It runs.
         """
         self.service()
+        self.need_link()
         if not self.target.halted:
             raise CommandError("the target is running", hint="stop it first: Ctrl+C, or interrupt")
 
@@ -241,13 +300,22 @@ class RunControl:
         self._session.scope.drop_stack()
         self._session.scope.context = None
 
-    def _absorb(self, disposition: Disposition = Disposition.HANDLED) -> None:
-        """Send the target on after something that nobody wants to hear of."""
+    def _absorb(
+        self, event: ExceptionEvent | ModuleEvent, disposition: Disposition = Disposition.HANDLED
+    ) -> Stop | None:
+        """Send the target on after something that nobody wants to hear of.
+
+        If it was asked to stop it stays: it may not have heard that while it stood still.
+        """
+        if self._asked:
+            self._asked = False
+            return Stop("break", event.ip, event=event, asked=True)
         try:
             self._placing.arm()
         except CommandError as error:
             self.notes.append(error.what)
-        self.target.resume(disposition)
+        self.target.resume(disposition, absorbed=True)
+        return None
 
     def collect_prints(self) -> list[str]:
         """Take in what the target has printed since the last call, and return it."""
@@ -266,11 +334,23 @@ class RunControl:
                 return
             stop = self._judge(event)
             if stop is not None:
+                self._stepping = None
                 self._pending.append(stop)
                 return
 
     def wait(self, seconds: float, cancel: CancelToken | None = None) -> Stop | None:
-        """Wait for a stop, at most so long; None if there was none: none is lost by that.
+        """Wait for a stop and take it, at most so long; None if there was none: none is lost by that.
+
+        Raises:
+            CancelledError: The token was cancelled.
+        """
+        stop = self.peek(seconds, cancel)
+        if stop is not None:
+            self.take(stop)
+        return stop
+
+    def peek(self, seconds: float, cancel: CancelToken | None = None) -> Stop | None:
+        """Wait for a stop without taking it, at most so long.
 
         Raises:
             CancelledError: The token was cancelled.
@@ -283,18 +363,26 @@ class RunControl:
                 return None
             stop = self._judge(event)
             if stop is not None:
+                self._stepping = None
                 self._pending.append(stop)
-        stop = self._pending.popleft()
-        self.last = stop
-        return stop
+        return self._pending[0]
+
+    def take(self, stop: Stop) -> None:
+        """Take a stop that was waiting; nothing happens if it was taken, or resumed from, already."""
+        if self._pending and self._pending[0] is stop:
+            self._pending.popleft()
+            self.last = stop
 
     def _judge(self, event: TargetEvent) -> Stop | None:
         """Say what an event means; None if the target was sent on because nobody wants to hear of it."""
         match event:
             case LostEvent():
+                self.lost = event.reason
                 return Stop("lost", event=event, note=event.reason)
             case RestartEvent():
                 self.coherent = False
+                self._bugcheck_told = False
+                self._pending.clear()
                 self._placing.forget()
                 return None
             case PromptEvent():
@@ -320,8 +408,7 @@ class RunControl:
             return self._after_commands(Stop("module", event.ip, event=event, note=note), found.commands)
         if found.mode == "notify":
             self.notes.append(note)
-        self._absorb()
-        return None
+        return self._absorb(event)
 
     def _update_modules(self, event: ModuleEvent, name: str, image: str) -> None:
         from kdive.session.resolving import resolve_deferred
@@ -367,20 +454,32 @@ class RunControl:
             if found:
                 return self._hit(found, event)
             asked, self._asked = self._asked, False
-            bugcheck = "" if asked else self._bugcheck()
+            # One that was asked for is told from a bugcheck by having been told of that already.
+            bugcheck = "" if asked and self._bugcheck_told else self._bugcheck()
+            self._bugcheck_told |= bool(bugcheck)
             if bugcheck or asked:
-                return Stop("bugcheck" if bugcheck else "break", event.ip, event=event, note=bugcheck)
+                return Stop("bugcheck" if bugcheck else "break", event.ip, event=event, note=bugcheck, asked=asked)
             return self._filtered(Stop("break", event.ip, event=event), event)
         if event.code == SINGLE_STEP and event.slots:
-            watching = [found for slot in event.slots if (found := self.breakpoints.watching(slot)) is not None]
+            watching = [found for slot in event.slots if (found := self._watching(slot, event.ip)) is not None]
             if watching:
                 return self._hit(watching, event)
-            if not self._stepping:
-                self._absorb()
-                return None
-        if event.code == SINGLE_STEP and self._stepping:
+            if self._stepping != event.processor:
+                return self._absorb(event)
+        if self._ends_step(event):
             return Stop("step", event.ip, event=event)
         return self._filtered(Stop("exception", event.ip, event=event), event)
+
+    def _ends_step(self, event: ExceptionEvent) -> bool:
+        return event.code == SINGLE_STEP and event.processor == self._stepping
+
+    def _watching(self, slot: int, ip: int) -> Breakpoint | None:
+        """The breakpoint that a debug register fired for.
+
+        Another processor may report a hit of what was in the register before: execution is caught where it is watched.
+        """
+        found = self.breakpoints.watching(slot)
+        return None if found is None or (found.access == "e" and found.address != ip) else found
 
     def _filtered(self, stop: Stop, event: ExceptionEvent) -> Stop | None:
         found = self.filters.exception(event.code)
@@ -389,16 +488,14 @@ class RunControl:
         if found.mode == "notify":
             chance = "first" if event.first_chance else "second"
             self.notes.append(f"{found.name} - code {event.code:08x} ({chance} chance) at {event.ip:#x}")
-        self._absorb(Disposition.HANDLED if found.handled else Disposition.NOT_HANDLED)
-        return None
+        return self._absorb(event, Disposition.HANDLED if found.handled else Disposition.NOT_HANDLED)
 
     def _hit(self, found: list[Breakpoint], event: ExceptionEvent) -> Stop | None:
         accepted = [entry for entry in found if counts(self._session, entry, event)]
         if not accepted:
-            if self._stepping and event.code == SINGLE_STEP:
+            if self._ends_step(event):
                 return Stop("step", event.ip, event=event)
-            self._absorb()
-            return None
+            return self._absorb(event)
         hit = accepted[0]
         if hit.once:
             self.breakpoints.remove(hit.id)
@@ -417,9 +514,10 @@ class RunControl:
             self.in_action = False
         if not goes_on or not self.target.halted:
             return stop if self.target.halted else None
-        self._absorb(self._natural_disposition())
+        assert isinstance(stop.event, ExceptionEvent | ModuleEvent)
+        kept = self._absorb(stop.event, self._natural_disposition())
         self.last = before
-        return None
+        return kept
 
     def _bugcheck(self) -> str:
         """The bugcheck that the target stopped for, in words; empty if it is none."""
@@ -429,14 +527,15 @@ class RunControl:
     # --- leaving ---------------------------------------------------------------------------------------------------
 
     def leave(self) -> None:
-        """Take every breakpoint out and let the target run on, for good.
+        """Take every breakpoint out; whoever closes the target then lets it run on.
 
         Raises:
-            KdiveError: The breakpoints could not be taken out; the target is left halted then.
+            KdiveError: The breakpoints could not be taken out.
         """
-        if any(entry.placed for entry in (*self.breakpoints.everything(), *self.breakpoints.removed)):
-            if not self.target.halted:
-                self.interrupt()
-                self.wait(_LEAVE_WAIT)
-            if self.target.halted:
-                self._placing.clear()
+        if self.lost or not any(entry.placed for entry in (*self.breakpoints.everything(), *self.breakpoints.removed)):
+            return
+        if not self.target.halted:
+            # What stops it does not matter here, nor what its breakpoints would do.
+            self.in_action = True
+            self.halt(_LEAVE_WAIT)
+        self._placing.clear()

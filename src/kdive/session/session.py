@@ -153,12 +153,22 @@ class Session:
         return [*self.target.notices(), *self.kernel.notices]
 
     def close(self) -> None:
-        """Release the target; a live one runs on without breakpoints."""
+        """Release the target; a live one runs on without breakpoints.
+
+        Raises:
+            KdiveError: It could not be left so; the message says how it was left.
+        """
+        trouble: KdiveError | None = None
         try:
             if self.run is not None:
                 self.run.leave()
-        finally:
+        except KdiveError as error:
+            trouble = error
+        try:
             self.target.close()
+        except KdiveError as error:
+            # The target knows best how it was left.
+            raise error from trouble
 
     # --- scope -----------------------------------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ from kdive.targets.kd_amd64 import KdAmd64
 from kdive.targets.kd_connection import KdConnection, RestartedMarker
 from kdive.targets.kd_hardware import KdHardware
 from kdive.targets.kd_memory import KdMemory
+from kdive.targets.kd_tracing import Tracing
 from kdive.targets.line_state import line_state
 from kdive.targets.live import (
     Disposition,
@@ -68,6 +69,11 @@ _WINDOW = 16
 """The target removes breakpoints of its table within so many bytes of a reported stop."""
 
 _STALE_SECONDS = 2.0
+_BREAK_IN_SECONDS = 1.5
+_LATE_SECONDS = 0.3
+_LATE_STOPS = 2
+_LEAVE_WAIT = 1.0
+_CLEAN_WAIT = 2.0
 _SLOTS = 4
 _TICK_COUNT = 0xFFFFF78000000320
 _DR6_SLOTS = 0xF
@@ -145,14 +151,24 @@ class KdTarget(LiveTarget):
         self._next = 1
         self._watched: tuple[Watchpoint | None, ...] = ()
         self._watching: tuple[Watchpoint | None, ...] = ()
-        self._traced: int | None = None
-        self._unfinished: dict[int, int] = {}
+        self._tracing = Tracing()
         self._asked_to_stop = 0
+        self._asked_at = 0.0
         self._stale_until = 0.0
+        self._taken_out: set[int] = set()
+        self._lost = ""
+        self._left_standing = False
+        self._attaching = False
+        self.connection.mute = self._why_mute
         self._doubted = False
         self._uptime = 0
         for memory in (self._virtual, self._frames):
             memory.before_write = functools.partial(self._lift, memory)
+
+    def _why_mute(self) -> str:
+        if self.halted or self._attaching:
+            return ""
+        return self._lost or "the target is running"
 
     # --- attaching -------------------------------------------------------------------------------------------------
 
@@ -180,6 +196,9 @@ class KdTarget(LiveTarget):
             now = time.monotonic()
             if now >= end:
                 state = line_state(self.connection.link.counters)
+                if not self.connection.link.counters.bytes_in:
+                    # Nobody is there that would stop later.
+                    self._asked_to_stop = 0
                 raise TargetError(
                     f"no KD target stopped within {deadline:g} s: {state.seen}", where=self.description, hint=state.hint
                 )
@@ -189,15 +208,22 @@ class KdTarget(LiveTarget):
             if reset:
                 self.connection.reset()
             else:
-                self.connection.break_in()
                 self._asked_to_stop += 1
+                self._break_in()
             reset = not reset
             attempt_end = min(time.monotonic() + _ATTEMPT, end)
             while not self.halted and time.monotonic() < attempt_end:
                 self.poll(max(attempt_end - time.monotonic(), 0), cancel)
-        self._synchronise()
+        self._attaching = True
+        try:
+            self._synchronise()
+        finally:
+            self._attaching = False
         self.identify()
         self._release_table()
+        self._virtual.forget()
+        # Requests to stop that were not needed: if they arrive after the target went on, nobody wants them.
+        self._asked_to_stop = 0
 
     def _synchronise(self) -> None:
         """Agree on packet numbers: a target that had a debugger before takes our first request for a repeated one.
@@ -215,8 +241,13 @@ class KdTarget(LiveTarget):
                     raise
                 # It answers a reset with its own, and reports the stop again.
                 self.connection.reset()
-                self.poll(_SYNCHRONISE_WAIT)
+                end = time.monotonic() + _SYNCHRONISE_WAIT
+                # Its own reset may look like a restart: the stop follows that.
+                while self.poll(max(end - time.monotonic(), 0)) is not None and not self.halted:
+                    pass
             else:
+                # What answers stands still.
+                self.halted = True
                 return
 
     def identify(self) -> None:
@@ -272,12 +303,16 @@ class KdTarget(LiveTarget):
         end = time.monotonic() + seconds
         while True:
             try:
-                event = self.connection.next_event(max(end - time.monotonic(), 0), cancel)
+                event = self.connection.next_event(min(max(end - time.monotonic(), 0), self._ask_again()), cancel)
             except TargetError as error:
+                self._lost = str(error)
+                self._left_standing = self.halted
                 self.halted = False
-                return LostEvent(str(error))
+                return LostEvent(self._lost)
             match event:
                 case None:
+                    if time.monotonic() < end:
+                        continue
                     return None
                 case RestartedMarker():
                     self._forget()
@@ -286,7 +321,7 @@ class KdTarget(LiveTarget):
                         return RestartEvent()
                     # Booted anew, or only tired of waiting for us: that shows once it stands.
                     self._doubted = True
-                    self.connection.break_in()
+                    self._break_in()
                 case CommandString():
                     self.connection.tell(requests.resume(requests.DBG_CONTINUE, trace=False))
                 case DebugPrompt():
@@ -296,38 +331,55 @@ class KdTarget(LiveTarget):
                     if self.halted:
                         # The same stop, reported again after a reset.
                         continue
-                    self._stopped(event)
-                    if self._doubted:
-                        self._doubted = False
-                        if not self._is_the_same_boot():
-                            self._forget()
-                            self._forget_breakpoints()
-                            self.files.close()
-                            self.halted = False
-                            self.hints = None
-                            self._asked_to_stop = int(isinstance(event, ExceptionStop))
-                            self.connection.put_back(event)
-                            return RestartEvent()
-                        if isinstance(event, ExceptionStop) and not self._asked_to_stop and self._is_break_in(event):
-                            self.resume()
-                            continue
-                    if isinstance(event, ImageChange):
-                        return ModuleEvent(
-                            event.processor, event.program_counter, event.path, event.base, event.size, event.unload
-                        )
-                    if self._is_late(event) or self._is_stale(event):
-                        self.resume()
+                    try:
+                        told = self._judged(event)
+                    except TargetError:
+                        if not self.connection.has_restarted:
+                            raise
+                        # It restarted while this stop was looked at: that is told next.
+                        self.halted = False
                         continue
-                    return ExceptionEvent(
-                        event.processor,
-                        event.thread,
-                        event.program_counter,
-                        event.code,
-                        event.address,
-                        event.parameters,
-                        event.first_chance,
-                        _slots(event),
-                    )
+                    if told is not None:
+                        return told
+
+    def _judged(self, event: ExceptionStop | ImageChange) -> TargetEvent | None:
+        """Say what a stop is to be told as; None if the target was sent on because it is of no interest."""
+        self._stopped(event)
+        if self._doubted:
+            self._doubted = False
+            if not self._is_the_same_boot():
+                self._forget()
+                self._forget_breakpoints()
+                self.files.close()
+                self.halted = False
+                self.hints = None
+                # Its first stop is wanted, also if it is the one that we have just asked for.
+                self._asked_to_stop = int(isinstance(event, ExceptionStop))
+                self.connection.put_back(event)
+                return RestartEvent()
+            if isinstance(event, ExceptionStop) and not self._asked_to_stop and self._is_break_in(event):
+                self.resume()
+                return None
+        if isinstance(event, ImageChange):
+            return ModuleEvent(event.processor, event.program_counter, event.path, event.base, event.size, event.unload)
+        outcome = self._tracing.judge(event, watched=bool(_slots(event)))
+        if outcome in ("passed", "again") or (outcome == "stop" and self._is_stale(event)):
+            again = outcome == "again" and self._tracing.wanted == event.processor
+            self.resume(step=again, absorbed=True)
+            if self._asked_to_stop:
+                # It may not have heard that while it stood still.
+                self._break_in()
+            return None
+        return ExceptionEvent(
+            event.processor,
+            event.thread,
+            event.program_counter,
+            event.code,
+            event.address,
+            event.parameters,
+            event.first_chance,
+            _slots(event),
+        )
 
     def _is_the_same_boot(self) -> bool:
         """Whether a target that numbers its packets anew is the system that it was.
@@ -359,24 +411,11 @@ class KdTarget(LiveTarget):
         self.thread = event.thread
         self.processors = max(event.processors, 1)
         self._stop = event
-        traced, self._traced = self._traced, None
-        if traced is not None and traced != event.processor:
-            # Another processor was faster: the step of the first one ends some time later, when nobody waits for it.
-            self._unfinished[traced] = self._unfinished.get(traced, 0)
         for wanted in self._breakpoints.values():
             if wanted.handle is not None and 0 <= wanted.address - event.program_counter < _WINDOW:
                 self._unmask(wanted)
         if isinstance(event, ExceptionStop) and event.control is not None:
             self._virtual.know(event.program_counter, event.control.instructions)
-
-    def _is_late(self, event: ExceptionStop) -> bool:
-        """Whether this stop belongs to a step that another processor's stop cut short: nobody waits for it."""
-        if event.processor not in self._unfinished:
-            return False
-        stepped_at = self._unfinished.pop(event.processor)
-        if event.code == STATUS_SINGLE_STEP:
-            return not _slots(event)
-        return event.code == STATUS_BREAKPOINT and event.program_counter == stepped_at
 
     def _is_stale(self, event: ExceptionStop) -> bool:
         """Whether this stop comes of a break-in byte that was left over: nobody has asked for it any more."""
@@ -385,12 +424,12 @@ class KdTarget(LiveTarget):
         ours = any(wanted.address == event.program_counter for wanted in self._breakpoints.values())
         if ours:
             return False
+        if event.program_counter in self._taken_out and not self._is_break_at(event.program_counter):
+            # Hit on another processor just before it was taken out: the instruction there is whole again.
+            return True
         if self._asked_to_stop > 0:
             self._asked_to_stop -= 1
             return False
-        if not self._is_break_at(event.program_counter):
-            # Hit on another processor just before it was taken out: the instruction there is whole again.
-            return True
         return time.monotonic() < self._stale_until and self._is_break_in(event)
 
     def _is_break_in(self, event: ExceptionStop) -> bool:
@@ -455,12 +494,36 @@ class KdTarget(LiveTarget):
         """See :meth:`LiveTarget.interrupt`."""
         if not self.halted:
             self._asked_to_stop = 1
-            self.connection.break_in()
+            self._break_in()
 
-    def resume(self, disposition: Disposition = Disposition.HANDLED, *, step: bool = False) -> None:
+    def _break_in(self) -> None:
+        self._asked_at = time.monotonic()
+        self.connection.break_in()
+
+    def _ask_again(self) -> float:
+        """Ask to stop once more if that is overdue: the byte may be lost; return the seconds until it is."""
+        if self.halted or not self._asked_to_stop:
+            return _BREAK_IN_SECONDS
+        left = self._asked_at + _BREAK_IN_SECONDS - time.monotonic()
+        if left <= 0:
+            self._break_in()
+            return _BREAK_IN_SECONDS
+        return left
+
+    def withdraw_interrupt(self) -> None:
+        """See :meth:`LiveTarget.withdraw_interrupt`."""
+        self._asked_to_stop = 0
+
+    def resume(
+        self, disposition: Disposition = Disposition.HANDLED, *, step: bool = False, absorbed: bool = False
+    ) -> None:
         """See :meth:`LiveTarget.resume`."""
         if not self.halted:
             raise TargetError("the target is running already")
+        if step:
+            self._tracing.wanted = self.processor
+        elif not absorbed:
+            self._tracing.wanted = None
         stop = self._stop
         status = requests.DBG_CONTINUE
         if disposition is Disposition.NOT_HANDLED:
@@ -471,12 +534,15 @@ class KdTarget(LiveTarget):
         if blocking is not None and not step:
             # The instruction under a breakpoint is run alone first, else it would be hit again at once.
             self._put_breakpoints(except_at=blocking)
+            self._tracing.start(self.processor, blocking)
             self._go(status, trace=True)
-            if not self._await_step(blocking):
+            if not self._await_step():
                 return
             status = requests.DBG_CONTINUE
         self._put_breakpoints(except_at=blocking if step else None)
         self._stale_until = time.monotonic() + _STALE_SECONDS
+        if step:
+            self._tracing.start(self.processor, blocking)
         self._go(status, trace=step)
 
     def _blocking(self, stop: ExceptionStop | ImageChange | None) -> int | None:
@@ -498,7 +564,7 @@ class KdTarget(LiveTarget):
         if context.ip == stop.program_counter and self._is_break_at(context.ip):
             self.write_registers(stop.processor, {self._arch.ip: context.ip + len(self._arch.breakpoint)})
 
-    def _await_step(self, address: int) -> bool:
+    def _await_step(self) -> bool:
         """Wait for the end of a step over a breakpoint; False if something else stopped the target first."""
         end = time.monotonic() + _STEP_DEADLINE
         processor = self.processor
@@ -508,10 +574,9 @@ class KdTarget(LiveTarget):
                 if _slots(event):
                     self.connection.put_back(event)
                     return False
+                self._tracing.finish(processor)
                 self._stopped(event)
                 return True
-            if isinstance(event, ExceptionStop | ImageChange) and event.processor != processor:
-                self._unfinished[processor] = address
             if event is not None:
                 self.connection.put_back(event)
                 return False
@@ -521,7 +586,6 @@ class KdTarget(LiveTarget):
         self._write_watchpoints()
         self.connection.tell(self._arch.resume(status, self._watched, trace=trace))
         self.halted = False
-        self._traced = self.processor if trace else None
         self._forget()
 
     # --- registers -------------------------------------------------------------------------------------------------
@@ -531,25 +595,27 @@ class KdTarget(LiveTarget):
             size = self._arch.context_size
             if not 0 <= processor < self.processors:
                 raise TargetError(f"no processor {processor}: the target has {self.processors}")
-            if self.connection.transfer_size >= size:
+            data = b""
+            if self.connection.transfer_size < size:
+                data = self._context_in_parts(processor, size)
+            if not data:
                 asked = requests.get_context(self._arch.context_flags, processor)
                 data = self.connection.require(asked, "read registers").data
-            else:
-                data = self._context_in_parts(processor, size)
             if len(data) < size:
                 raise TargetError(f"the target sent {len(data)} bytes of registers")
             self._contexts[processor] = data[:size]
         return self._contexts[processor]
 
     def _context_in_parts(self, processor: int, size: int) -> bytes:
-        """Read a context piece by piece, over a line that spoils long packets."""
+        """Read a context piece by piece, over a line that spoils long packets; empty if the target cannot do that."""
         data = b""
         while len(data) < size:
             wanted = min(self.connection.transfer_size, size - len(data))
             part = requests.get_context_part(len(data), wanted, processor)
-            piece = self.connection.require(part, "read registers").data[:wanted]
+            reply = self.connection.ask(part)
+            piece = b"" if reply.failed else reply.data[:wanted]
             if not piece:
-                break
+                return b""
             data += piece
         return data
 
@@ -631,9 +697,10 @@ class KdTarget(LiveTarget):
 
     def remove_breakpoint(self, handle: int) -> None:
         """See :meth:`LiveTarget.remove_breakpoint`."""
-        wanted = self._breakpoints.pop(handle, None)
+        wanted = self._breakpoints.get(handle)
         if wanted is not None:
             self._take_out(wanted)
+            del self._breakpoints[handle]
 
     def _put_breakpoints(self, except_at: int | None) -> None:
         for wanted in self._breakpoints.values():
@@ -668,6 +735,7 @@ class KdTarget(LiveTarget):
 
     def _unmask(self, wanted: _Breakpoint) -> None:
         wanted.handle, wanted.present = None, False
+        self._taken_out.add(wanted.address)
         for index in range(len(wanted.original)):
             self._virtual.masked.pop(wanted.address + index, None)
             if wanted.physical is not None:
@@ -685,8 +753,7 @@ class KdTarget(LiveTarget):
         self._virtual.masked.clear()
         self._frames.masked.clear()
         self._watched = self._watching = ()
-        self._unfinished.clear()
-        self._traced = None
+        self._tracing.clear()
 
     def lift_breakpoints(self) -> None:
         """See :meth:`LiveTarget.lift_breakpoints`."""
@@ -748,26 +815,94 @@ class KdTarget(LiveTarget):
         return []
 
     def close(self) -> None:
-        """Take the breakpoints out and let the target run on; a lost link leaves nothing to do."""
+        """Take the breakpoints out and let the target run on.
+
+        A target whose breakpoints cannot be taken out is left standing: running, it would meet them with nobody there.
+
+        Raises:
+            TargetError: It could not be left running and whole; the message says how it was left.
+        """
         try:
-            with contextlib.suppress(TargetError):
-                if not self.halted:
-                    self._stop_for_leaving()
-                if self.halted:
-                    for handle in list(self._breakpoints):
-                        self.remove_breakpoint(handle)
-                    self._watched = ()
-                    stop = self._stop
-                    own = not isinstance(stop, ExceptionStop) or stop.code in (STATUS_BREAKPOINT, STATUS_SINGLE_STEP)
-                    self.resume(Disposition.HANDLED if own else Disposition.NOT_HANDLED)
+            try:
+                self._let_go()
+            except TargetError:
+                if not self.connection.has_event:
+                    raise
+                # It restarted meanwhile: nothing of ours is in it any more, and it may wait to be sent on.
+                self._await_restart()
+                self._let_go()
         finally:
             self.connection.close()
 
+    def _await_restart(self) -> None:
+        end = time.monotonic() + _CLEAN_WAIT
+        self.halted = False
+        while not self.halted and (left := end - time.monotonic()) > 0:
+            self.poll(left)
+
+    def _let_go(self) -> None:
+        try:
+            if not self.halted and self._must_stop_to_leave():
+                self._stop_for_leaving()
+            if self.halted:
+                for handle in list(self._breakpoints):
+                    self.remove_breakpoint(handle)
+                self._watched = ()
+                stop = self._stop
+                own = not isinstance(stop, ExceptionStop) or stop.code in (STATUS_BREAKPOINT, STATUS_SINGLE_STEP)
+                self._asked_to_stop = 0
+                self.resume(Disposition.HANDLED if own else Disposition.NOT_HANDLED)
+                self._send_late_ones_on()
+        except TargetError as error:
+            raise self._left(error) from error
+        if self._lost and (self._left_standing or self._in_target()):
+            raise self._left(TargetError(self._lost))
+
+    def _must_stop_to_leave(self) -> bool:
+        """Whether a running target has something of ours, or is about to stop because it was asked to."""
+        if self._lost:
+            return False
+        return bool(self._in_target()) or any(self._watching) or self._asked_to_stop > 0
+
+    def _in_target(self) -> list[int]:
+        return [wanted.address for wanted in self._breakpoints.values() if wanted.present]
+
+    def _send_late_ones_on(self) -> None:
+        """Attend to processors that had hit a breakpoint before it was taken out: alone they would crash."""
+        if self.processors == 1:
+            return
+        for _ in range(_LATE_STOPS * self.processors):
+            event = self.poll(_LATE_SECONDS)
+            if event is None or not self.halted:
+                return
+            own = not isinstance(event, ExceptionEvent) or event.code in (STATUS_BREAKPOINT, STATUS_SINGLE_STEP)
+            self.resume(Disposition.HANDLED if own else Disposition.NOT_HANDLED)
+
     def _stop_for_leaving(self) -> None:
-        """Stop a running target if that is needed to take breakpoints out of it."""
-        if any(wanted.present for wanted in self._breakpoints.values()) or any(self._watching):
+        """Stop a running target; one that holds nothing of ours and does not stop soon is left running.
+
+        Raises:
+            TargetError: It holds something of ours and does not stop.
+        """
+        holds = bool(self._in_target()) or any(self._watching)
+        if self._asked_to_stop == 0:
             self.interrupt()
-            self.poll(_STEP_DEADLINE)
+        end = time.monotonic() + (_CLEAN_WAIT if holds else _LEAVE_WAIT)
+        while not self.halted and not self._lost and (left := end - time.monotonic()) > 0:
+            self.poll(left)
+        if holds and not self.halted and not self._lost:
+            raise TargetError("it did not stop to have its breakpoints taken out")
+
+    def _left(self, error: TargetError) -> TargetError:
+        places = ", ".join(f"{address:#x}" for address in self._in_target())
+        told = [error.what]
+        if places:
+            told.append(f"breakpoint instructions are left at {places}")
+        if self.halted or self._left_standing:
+            told.append("the target is left standing")
+        return TargetError(
+            "; ".join(told), where=self.description, hint="attach again: what was left is taken out, and it goes on"
+        )
 
 
 def _slots(event: ExceptionStop) -> tuple[int, ...]:
@@ -802,6 +937,8 @@ def open_kd(
     try:
         target.attach(cancel=cancel, waiting=waiting)
     except BaseException:
-        target.connection.close()
+        # It may have stopped because it was asked to: it must not be left standing.
+        with contextlib.suppress(TargetError):
+            target.close()
         raise
     return target

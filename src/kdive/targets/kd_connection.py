@@ -25,6 +25,8 @@ from kdive.wire.kd.states import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from kdive.arch.context import MachineName
     from kdive.cancel import CancelToken
     from kdive.targets.recording import Recorder
@@ -65,6 +67,7 @@ class KdConnection:
         files: Files that the target may have.
         requests: How many requests were made.
         transfer_size: Bytes that a read should ask for: fewer on a line that spoils long packets.
+        mute: Says why the target would not answer a request now; empty if it would.
     """
 
     def __init__(self, transport: Transport, recorder: Recorder | None = None) -> None:
@@ -76,6 +79,7 @@ class KdConnection:
         self.files = DriverFiles()
         self.requests = 0
         self.transfer_size = requests.MAX_TRANSFER
+        self.mute: Callable[[], str] = str
         self._clean = 0
         self.recorder = recorder
         self._events: deque[KdEvent] = deque()
@@ -199,14 +203,23 @@ class KdConnection:
         """Whether something is waiting to be taken."""
         return bool(self._events)
 
+    @property
+    def has_restarted(self) -> bool:
+        """Whether the target has begun anew, and nobody has taken that yet."""
+        return any(isinstance(event, RestartedMarker) for event in self._events)
+
     # --- requests --------------------------------------------------------------------------------------------------
 
     def ask(self, payload: bytes, deadline: float = REQUEST_DEADLINE) -> Reply:
         """Send a request and wait for its reply.
 
         Raises:
-            TargetError: None came, or the target restarted meanwhile.
+            TargetError: None came, the target restarted meanwhile, or it does not stand still.
         """
+        reason = self.mute()
+        if reason:
+            # Asked nevertheless, it would not answer, and take what was sent for something else when it stops.
+            raise TargetError(reason, hint="stop it first: Ctrl+C, break, or the interrupt tool")
         api = int.from_bytes(payload[:4], "little")
         self._replies.clear()
         self.requests += 1
@@ -245,7 +258,7 @@ class KdConnection:
                     self.link.ask_again()
                 else:
                     self.link.send(PacketType.STATE_MANIPULATE, payload)
-            if any(isinstance(event, RestartedMarker) for event in self._events):
+            if self.has_restarted:
                 raise TargetError("the target restarted", where=self.transport.description)
             left = end - time.monotonic()
             if left <= 0:

@@ -157,12 +157,9 @@ class KdMemory(Memory):
                 address = min((address & ~(_PAGE - 1)) + _PAGE, end)
 
     def _bulk(self, address: int, size: int) -> bytes:
-        """One transfer: as large as a packet can be, unless the line spoils long ones."""
-        clean = self._connection.transfer_size >= requests.MAX_TRANSFER
-        wanted = min(size, requests.BULK_TRANSFER if clean else self._connection.transfer_size)
-        reply = self._connection.ask(
-            requests.read_memory(address, wanted, physical=self._physical, limit=requests.BULK_TRANSFER)
-        )
+        """One transfer."""
+        wanted = min(size, self._connection.transfer_size)
+        reply = self._connection.ask(requests.read_memory(address, wanted, physical=self._physical))
         return self._unmasked(address, requests.transferred(reply)[:wanted])
 
     def reason(self, address: int) -> str:

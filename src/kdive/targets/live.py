@@ -159,10 +159,12 @@ class LiveTarget(Target):
         processor: The processor that its registers are read of by default: the one that reported the last stop.
         thread: Address of the ``_ETHREAD`` that this processor runs, 0 if not known.
         hints: Where the kernel is; None before the target has said so.
+        takes_dispositions: Whether it can be told that an exception was not handled.
         hardware: The machine below, None if the target does not reach it.
         files: Files that the target may have of the host.
     """
 
+    takes_dispositions = True
     halted: bool
     processor: int
     thread: int
@@ -187,8 +189,15 @@ class LiveTarget(Target):
         """
 
     @abstractmethod
-    def resume(self, disposition: Disposition = Disposition.HANDLED, *, step: bool = False) -> None:
-        """Let the target go on, by one instruction of its present processor if ``step``.
+    def resume(
+        self, disposition: Disposition = Disposition.HANDLED, *, step: bool = False, absorbed: bool = False
+    ) -> None:
+        """Let the target go on.
+
+        Args:
+            disposition: What has become of the exception that it stopped for.
+            step: Run one instruction of its present processor only.
+            absorbed: This stop is of no interest: what was asked for before it, a step or a break, is still awaited.
 
         Raises:
             TargetError: It could not be told so.
@@ -197,6 +206,12 @@ class LiveTarget(Target):
     @abstractmethod
     def interrupt(self) -> None:
         """Ask the target to stop; the stop arrives as an event."""
+
+    def withdraw_interrupt(self) -> None:
+        """Forget that the target was asked to stop: another stop came first, and nobody wants that one any more.
+
+        A transport whose requests to stop cannot be overtaken has nothing to do.
+        """
 
     @abstractmethod
     def registers(self, processor: int) -> RegisterContext:

@@ -1,11 +1,9 @@
 """What the MCP server promises, sentence by sentence, and the test that holds it to each.
 
-``LIVE`` marks what only a target that runs can show; ``pending`` lists these in one place.
+A test is named by its module beside this one, or under ``tests`` (``lab/mcp``), and by its function.
 """
 
 from __future__ import annotations
-
-LIVE = "live"
 
 PROMISES: dict[str, tuple[str, str]] = {
     # The shape of the server.
@@ -22,12 +20,27 @@ PROMISES: dict[str, tuple[str, str]] = {
         "the target is opened on the owner thread; handlers wait without blocking the server",
         "slot::while_a_target_is_opening_calls_say_so",
     ),
-    "shape.free-running": ("a live guest runs between calls, also right after it was attached to", LIVE),
+    "shape.free-running": (
+        "a live guest runs between calls, also right after it was attached to",
+        "lab/mcp::the_guest_runs_right_after_open",
+    ),
     "shape.dump-halted": ("a dump is always halted", "tools::run_control_tools_on_a_dump_tell_the_truth"),
-    "shape.service-tick": ("a tick nudges the owner of a live debug transport; at most one nudge waits", LIVE),
-    "shape.tick-ends": ("the ticker ends with the session", LIVE),
-    "shutdown.breakpoints-first": ("breakpoints are restored before the guest is resumed", LIVE),
-    "shutdown.failed-cleanup": ("a guest that cannot be cleaned up is left halted, and that is reported", LIVE),
+    "shape.service-tick": (
+        "a tick nudges the owner of a live debug transport; at most one nudge waits",
+        "lab/mcp::hits_for_nobody_are_absorbed_between_calls",
+    ),
+    "shape.tick-ends": (
+        "the ticker ends with the session",
+        "lab/mcp::at_most_one_nudge_waits_and_the_ticker_ends_with_the_session",
+    ),
+    "shutdown.breakpoints-first": (
+        "breakpoints are restored before the guest is resumed",
+        "live::breakpoints_are_out_before_the_target_is_sent_on",
+    ),
+    "shutdown.failed-cleanup": (
+        "a guest that cannot be cleaned up is left halted, and that is reported",
+        "lab/mcp::breakpoints_that_cannot_be_taken_out_leave_the_guest_halted_and_are_told",
+    ),
     "shutdown.signals": (
         "Ctrl+C, SIGTERM and SIGHUP end the server in order",
         "stdio::signals_end_the_server_in_order",
@@ -83,28 +96,49 @@ PROMISES: dict[str, tuple[str, str]] = {
         "an error result holds what was printed before and a line that says error",
         "tools::a_failing_command_ends_its_line_and_keeps_what_was_printed",
     ),
-    "resume.at-once": ("resume never blocks and says whether the target ran already", LIVE),
-    "resume.pending-stop": ("resume takes in a stop that the tick caught, and moves past it", LIVE),
-    "resume.not-handled": ("not_handled needs a transport that can say it", LIVE),
+    "resume.at-once": (
+        "resume never blocks and says whether the target ran already",
+        "lab/mcp::waiting_does_not_resume_and_says_running_when_the_time_is_over",
+    ),
+    "resume.pending-stop": (
+        "resume takes in a stop that the tick caught, and moves past it",
+        "lab/mcp::resume_takes_in_a_stop_that_the_tick_caught_and_moves_past_it",
+    ),
+    "resume.not-handled": (
+        "not_handled needs a transport that can say it",
+        "live::a_transport_that_cannot_say_not_handled_is_told_apart",
+    ),
     "resume.dump": ("a dump cannot run", "tools::run_control_tools_on_a_dump_tell_the_truth"),
-    "wait.no-resume": ("wait_for_stop does not resume", LIVE),
-    "wait.running": ("it says running when the time is over; no stop is lost", LIVE),
+    "wait.no-resume": (
+        "wait_for_stop does not resume",
+        "lab/mcp::waiting_does_not_resume_and_says_running_when_the_time_is_over",
+    ),
+    "wait.running": (
+        "it says running when the time is over; no stop is lost",
+        "lab/mcp::waiting_does_not_resume_and_says_running_when_the_time_is_over",
+    ),
     "wait.halted": (
         "it says halted at once when nothing is pending",
         "tools::run_control_tools_on_a_dump_tell_the_truth",
     ),
-    "wait.cancel": ("it ends early when the client cancels or the server ends", LIVE),
+    "wait.cancel": (
+        "it ends early when the client cancels or the server ends",
+        "lab/mcp::a_wait_that_is_cancelled_loses_no_stop_and_lets_others_in",
+    ),
     "wait.bounds": (
         "its time is from 0 to 20 seconds; 0 means the default",
         "tools::wrong_arguments_are_invalid_params",
     ),
-    "interrupt.pending-stop": ("interrupt takes in a pending stop and sends no second break-in", LIVE),
+    "interrupt.pending-stop": (
+        "interrupt takes in a pending stop and sends no second break-in",
+        "lab/mcp::interrupt_takes_in_a_pending_stop_and_asks_for_no_second_one",
+    ),
     "interrupt.halted": (
         "if halted already it does nothing and says so",
         "tools::run_control_tools_on_a_dump_tell_the_truth",
     ),
     "open.result": ("open tells status, backend, place and processors", "tools::a_session_from_open_to_close"),
-    "open.defaults": ("the place has a default for each live transport", LIVE),
+    "open.defaults": ("the place has a default for each live transport", "live::a_live_place_has_a_default"),
     "open.arguments": (
         "a place or key where it does not belong is an argument error",
         "tools::wrong_arguments_are_invalid_params",
@@ -154,20 +188,37 @@ PROMISES: dict[str, tuple[str, str]] = {
         "queries::a_query_gives_what_its_command_gives",
     ),
     # Stops.
-    "stops.breakpoint": ("the fields of breakpoint and watchpoint", LIVE),
-    "stops.exception": ("the fields of exception", LIVE),
-    "stops.bugcheck": ("the fields of bugcheck", LIVE),
-    "stops.step": ("the fields of step", LIVE),
-    "stops.reloaded": ("the fields of target_reloaded, coherent and not", LIVE),
+    "stops.breakpoint": ("the fields of breakpoint and watchpoint", "lab/mcp::the_breakpoint_flow_of_the_instructions"),
+    "stops.exception": (
+        "the fields of exception",
+        "lab/mcp::an_exception_tells_its_code_and_not_handled_leaves_it_to_the_guest",
+    ),
+    "stops.bugcheck": ("the fields of bugcheck", "lab/mcp::a_bugcheck_comes_with_its_analysis"),
+    "stops.step": ("the fields of step", "live::a_step_that_ends_late_is_a_step"),
+    "stops.reloaded": (
+        "the fields of target_reloaded, coherent and not",
+        "lab/mcp::a_reboot_is_told_and_the_new_kernel_is_there",
+    ),
     "stops.halted": ("the fields of halted", "tools::run_control_tools_on_a_dump_tell_the_truth"),
     "stops.contexts": (
         "inspected process, stopped process and stopped thread are three answers",
         "tools::the_inspected_process_is_told_apart_from_the_stopped_one",
     ),
+    "stops.watchpoint": (
+        "a watchpoint says what it watches",
+        "live::a_watchpoint_stop_has_the_fields_of_a_breakpoint",
+    ),
+    "lost": (
+        "a lost link is told by every call",
+        "lab/mcp::a_lost_link_is_told_by_every_call_and_close_frees_the_slot",
+    ),
     # Status and server information.
     "status.fields": ("the fields of status", "tools::status_has_every_field_of_the_contract"),
-    "status.running": ("rip and symbol are null while the target runs", LIVE),
-    "status.rediscovery": ("coherent is false while a rebooted guest is rediscovered", LIVE),
+    "status.running": ("rip and symbol are null while the target runs", "lab/mcp::the_guest_runs_right_after_open"),
+    "status.rediscovery": (
+        "coherent is false while a rebooted guest is rediscovered",
+        "live::a_restart_is_incoherent_until_the_kernel_is_found",
+    ),
     "info.instructions": (
         "name, version, capabilities and instructions, in less than 2 KB",
         "tools::server_information_tells_a_client_how_to_begin",
@@ -205,8 +256,14 @@ PROMISES: dict[str, tuple[str, str]] = {
     "trailer.halted": ("results of command end in a trailer", "tools::a_session_from_open_to_close"),
     "trailer.running": ("which says running while the target runs", "text::a_process_name_cannot_add_to_the_trailer"),
     "trailer.forgery": ("the target cannot forge it", "text::a_target_cannot_write_the_servers_lines"),
-    "dbgprint": ("debug output of the guest is appended", LIVE),
-    "stop-between": ("a stop between calls is shown at the top of the next result", LIVE),
+    "dbgprint": (
+        "debug output of the guest is appended",
+        "lab/mcp::what_the_guest_prints_and_why_it_stopped_is_told_by_the_next_command",
+    ),
+    "stop-between": (
+        "a stop between calls is shown at the top of the next result",
+        "lab/mcp::what_the_guest_prints_and_why_it_stopped_is_told_by_the_next_command",
+    ),
     "line-ends": (
         "a command that fails ends its line, and the result names what was not run",
         "tools::a_failing_command_ends_its_line_and_keeps_what_was_printed",
@@ -240,8 +297,3 @@ PROMISES: dict[str, tuple[str, str]] = {
     "safety.redaction": ("what must not leave is redacted", "text::redaction_reaches_texts_data_and_kept_results"),
     "safety.token": ("HTTP can ask for a token", "http::without_the_token_nothing_is_served"),
 }
-
-
-def pending() -> list[str]:
-    """The promises that wait for a target that runs."""
-    return [name for name, (_, test) in PROMISES.items() if test == LIVE]

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import subprocess
 import sys
+import threading
 from typing import TYPE_CHECKING, Any
 
 import anyio
 
+from kdive.errors import KdiveError
 from kdive.frontends.mcp.server import make_server
 from kdive.frontends.mcp.slot import DEADLINE
 from kdive.frontends.mcp.toolbox import Toolbox
@@ -17,8 +20,13 @@ from tests.tools_sample import SAMPLE
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
+    from pathlib import Path
 
+    from kdive.cancel import CancelToken
     from kdive.frontends.mcp.policy import Policy
+    from kdive.frontends.opening import OpenRequest
+    from kdive.session.session import Session
+    from tests.targets.fake_kd import FakeKd
 
 DUMP = str(SAMPLE / "crash.dmp")
 ISF = str(SAMPLE / "isf")
@@ -32,11 +40,11 @@ def text(result: Any) -> str:
     return "\n".join(block.text for block in result.content)
 
 
-def in_loop(work: Callable[[], Awaitable[None]]) -> None:
+def in_loop(work: Callable[[], Awaitable[None]], bound: float = SECONDS) -> None:
     """Run a coroutine with a bound."""
 
     async def bounded() -> None:
-        with anyio.fail_after(SECONDS):
+        with anyio.fail_after(bound):
             await work()
 
     asyncio.run(bounded())
@@ -109,3 +117,28 @@ class HttpServer:
     def __exit__(self, *_: object) -> None:
         self.process.terminate()
         self.process.communicate(timeout=SECONDS)
+
+
+def live_opener(fakes: Callable[[], FakeKd], cache: Path) -> Callable[..., Session]:
+    """A stand-in for ``open_session`` that attaches to scripted targets."""
+    from kdive.session.session import Session, SessionOptions
+    from kdive.targets.kd import KdTarget
+    from kdive.targets.transport import SocketTransport
+
+    def opened(request: OpenRequest, cancel: CancelToken | None = None) -> Session:
+        del request
+        target = KdTarget(SocketTransport(fakes().near, "fake"))
+        try:
+            target.attach(SECONDS, cancel)
+            return Session(target, SessionOptions("", (SAMPLE / "isf",), offline=True, cache=cache))
+        except BaseException:
+            with contextlib.suppress(KdiveError):
+                target.close()
+            raise
+
+    return opened
+
+
+def owners() -> list[threading.Thread]:
+    """The owner threads that are there."""
+    return [thread for thread in threading.enumerate() if thread.name == "kdive-owner"]

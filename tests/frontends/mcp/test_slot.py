@@ -15,6 +15,7 @@ from kdive.frontends.opening import OpenRequest, open_session
 from tests.frontends.mcp.support import OPEN, in_loop, with_toolbox
 
 if TYPE_CHECKING:
+    from kdive.cancel import CancelToken
     from kdive.frontends.mcp.toolbox import Toolbox
     from kdive.session.session import Session
 
@@ -25,10 +26,10 @@ class Gate:
     def __init__(self) -> None:
         self.begun, self.go_on = threading.Event(), threading.Event()
 
-    def open(self, request: OpenRequest) -> Session:
+    def open(self, request: OpenRequest, cancel: CancelToken | None = None) -> Session:
         self.begun.set()
         assert self.go_on.wait(30)
-        return open_session(request)
+        return open_session(request, cancel)
 
     async def reached(self) -> None:
         assert await asyncio.to_thread(self.begun.wait, 30)

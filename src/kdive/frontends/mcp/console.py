@@ -26,7 +26,7 @@ async def command(call: Call) -> ToolResult:
         if structured:
             # Indented, so that a long result has lines to page and search.
             return ran, json.dumps(box.cleaner.data(ran.data), ensure_ascii=False, indent=1)
-        return ran, box.cleaner.body(ran.text)
+        return ran, "\n".join((*ran.before, *filter(None, (box.cleaner.body(ran.text),)), *ran.after))
 
     ran, text_ = await box.slot.run(work, _short(line), call.progress)
     shown = box.outputs.first_page(text_)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from typing import TYPE_CHECKING, Any
 
-from kdive.addr import json_address
-from kdive.errors import CapabilityError, KdiveError, UnsupportedError, UsageError
-from kdive.frontends.mcp.desk import Desk, status_of
+from kdive.errors import CancelledError, UnsupportedError, UsageError
+from kdive.frontends.mcp import live
+from kdive.frontends.mcp.desk import Desk
 from kdive.frontends.mcp.refusal import refuse_by_policy
+from kdive.frontends.mcp.slot import CLOSED_MEANWHILE, HEARTBEAT, SlotError
 from kdive.frontends.mcp.tool import LOOKS, ArgumentError, Call, Hints, Tool, ToolResult, choice, integer, text
-from kdive.frontends.opening import OpenRequest, open_session
+from kdive.frontends.opening import DEFAULT_PLACES, OpenRequest, open_session
 from kdive.options import BACKENDS
-from kdive.targets.base import Capability
+from kdive.targets.live import Disposition
 
 if TYPE_CHECKING:
     from kdive.frontends.mcp.toolbox import Toolbox
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 
 WAIT_DEFAULT_MS = 10_000
 WAIT_LIMIT_MS = 20_000
+WAIT_SLICE = 0.05
+"""Seconds that a wait holds the owner thread at a time, so that other calls come in between."""
 STATUS_PATIENCE = 0.2
 """Seconds that ``status`` waits for a busy owner before it answers without it."""
 
@@ -55,6 +59,7 @@ async def open_target(call: Call) -> ToolResult:
     """``open``: claim the slot, open the target on the owner thread, promote the claim."""
     box = call.box
     backend, connect, key = (call.arguments.get(name) for name in ("backend", "connect", "key"))
+    connect = connect or DEFAULT_PLACES.get(str(backend))
     request = OpenRequest(str(backend), connect, key, box.symbols)
     try:
         request.check()
@@ -79,9 +84,13 @@ async def open_target(call: Call) -> ToolResult:
 
 
 def _attach(box: Toolbox, owner: Owner, request: OpenRequest) -> tuple[Desk, list[str]]:
-    session = owner.adopt(open_session(request))
+    session = owner.adopt(open_session(request, owner.token))
     box.policy.apply(session)
     desk = Desk(session, box.cleaner, lambda command: refuse_by_policy(command, desk.shell.dispatcher, box.policy))
+    if session.run is not None:
+        # A live target runs freely between calls.
+        session.run.resume()
+        desk.refresh()
     return desk, session.notices()
 
 
@@ -94,11 +103,16 @@ async def close_target(call: Call) -> ToolResult:
 # --- where the target stands -----------------------------------------------------------------------------------------
 
 
+def _status(desk: Desk) -> dict[str, Any]:
+    desk.refresh()
+    return desk.last_status
+
+
 async def status(call: Call) -> ToolResult:
     """``status``: answered by the owner thread, or from what is known if that is busy."""
     slot = call.box.slot
     desk = slot.active.desk
-    asked = asyncio.ensure_future(slot.run(lambda desk: status_of(desk.session), "status"))
+    asked = asyncio.ensure_future(slot.run(_status, "status"))
     try:
         done, _ = await asyncio.wait((asked,), timeout=STATUS_PATIENCE)
     finally:
@@ -111,48 +125,40 @@ async def status(call: Call) -> ToolResult:
 # --- run control -----------------------------------------------------------------------------------------------------
 
 
-def _must_run(desk: Desk) -> None:
-    """Refuse a target that cannot run."""
-    target = desk.session.target
-    if Capability.EXECUTION not in target.capabilities:
-        raise CapabilityError(
-            f"a {target.backend} target cannot run",
-            hint="it is always halted: look at it with command, stack, analyze …",
-        )
-
-
 async def resume(call: Call) -> ToolResult:
-    """``resume``."""
-
-    def work(desk: Desk) -> dict[str, Any]:
-        _must_run(desk)
-        raise UnsupportedError("this release has no target that can run")
-
-    return answer(await call.box.slot.run(work, "resume"))
+    """``resume``: let the target run; nothing is waited for."""
+    disposition = Disposition(call.arguments["disposition"])
+    return answer(await call.box.slot.run(lambda desk: live.resume(desk, disposition), "resume"))
 
 
 async def wait_for_stop(call: Call) -> ToolResult:
-    """``wait_for_stop``: a target that cannot run is parked with nothing pending."""
-
-    def work(desk: Desk) -> dict[str, Any]:
-        state = status_of(desk.session)
-        parked = ("rip", "symbol", "attached_process", "stopped_process", "stopped_thread", "coherent")
-        return {"stop": "halted", "event": False, **{name: state[name] for name in parked}}
-
-    return answer(call.box.cleaner.data(await call.box.slot.run(work, "wait_for_stop", call.progress)))
+    """``wait_for_stop``: hold the owner thread for slices of the time, and take a stop only when it is on its way."""
+    box = call.box
+    active = box.slot.active
+    begun = time.monotonic()
+    end = begun + (call.arguments["timeout_ms"] or WAIT_DEFAULT_MS) / 1000
+    told = begun
+    while True:
+        now = time.monotonic()
+        if call.progress is not None and now - told >= HEARTBEAT:
+            told = now
+            await call.progress(now - begun, f"wait_for_stop: {now - begun:.0f} s")
+        left = max(min(WAIT_SLICE, end - now), 0)
+        try:
+            found = await box.slot.run_in(active, lambda desk, left=left: live.poll(desk, left), "wait_for_stop")
+        except CancelledError as error:
+            raise SlotError(CLOSED_MEANWHILE) from error
+        if found is not None:
+            stop, data = found
+            active.desk.delivered = stop
+            return answer(box.cleaner.data(data))
+        if time.monotonic() >= end:
+            return answer({"stop": "running"})
 
 
 async def interrupt(call: Call) -> ToolResult:
-    """``interrupt``: a target that cannot run is halted already."""
-
-    def work(desk: Desk) -> dict[str, Any]:
-        try:
-            rip: str | None = json_address(desk.session.context().ip)
-        except KdiveError:
-            rip = None
-        return {"already_halted": True, "rip": rip}
-
-    return answer(await call.box.slot.run(work, "interrupt"))
+    """``interrupt``: halt the target; one that cannot run is halted already."""
+    return answer(await call.box.slot.run(live.interrupt, "interrupt"))
 
 
 CONTROL_TOOLS = (
@@ -174,18 +180,21 @@ CONTROL_TOOLS = (
             coherent=_FLAG,
             kernel_base=_ADDRESS,
             busy=_ADDRESS,
+            lost=_ADDRESS,
         ),
     ),
     Tool(
         "open",
         "Open a target",
-        "Open a crash dump: backend `dump`, connect = the file's path. Fails while another session is active. "
-        "The live backends (kd, kdnet, gdb, memory) are not in this release. Ask the user which target to open.",
+        "Open a crash dump (backend `dump`, connect = the file's path) or a live guest (backend `kd`, connect = the "
+        "VM's serial socket or HOST:PORT), which runs on. Fails while another session is active. kdnet, gdb and memory "
+        "are not in this release. Ask the user which target to open, and how the VM is exposed.",
         open_target,
         {
             "backend": choice("how to reach the target", BACKENDS),
             "connect": text(
-                "dump: path of the file (required). kd: Unix socket. kdnet: host:port, default 0.0.0.0:50000. "
+                f"dump: path of the file (required). kd: Unix socket, default {DEFAULT_PLACES['kd']}. "
+                "kdnet: host:port, default 0.0.0.0:50000. "
                 "gdb: host:port, default 127.0.0.1:1234. memory: not used",
                 4096,
             ),

@@ -5,11 +5,13 @@ Everything here runs on the owner thread.
 
 from __future__ import annotations
 
+import contextlib
+from collections import deque
 from typing import TYPE_CHECKING, Any
 
-from kdive.addr import json_address
 from kdive.cancel import CancelToken
 from kdive.errors import CancelledError, DeadlineError, KdiveError
+from kdive.frontends.mcp.state import status_of, stop_line
 from kdive.frontends.shell import Shell
 from kdive.record import Record, field
 from kdive.render.console import error_text
@@ -19,9 +21,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kdive.frontends.mcp.text import Cleaner
-    from kdive.nt.processes import Process
+    from kdive.session.run import Stop
     from kdive.session.session import Session
 
+_MAX_BETWEEN = 200
 LEAVE = "q is for people at a prompt: the close tool ends the session"
 
 
@@ -33,12 +36,16 @@ class Ran(Record):
         failed: Whether it failed.
         trailer: Where the target stands now, as a line.
         data: The results as data, if they were asked for.
+        before: Lines of the server that come first: what happened since the last call.
+        after: Lines of the server that follow: what the target printed.
     """
 
     text: str
     failed: bool
     trailer: str
     data: dict[str, Any] = field(default_factory=dict[str, Any])
+    before: list[str] = field(default_factory=list[str])
+    after: list[str] = field(default_factory=list[str])
 
 
 class Desk:
@@ -58,6 +65,35 @@ class Desk:
         """The last known state, for callers that meet a busy owner."""
         self._cleaner = cleaner
         self._printed: list[str] | None = None
+        self.last_stop: dict[str, Any] | None = None
+        """The last stop that was told, as data."""
+        self.delivered: Stop | None = None
+        """The last stop that reached a client: set on the event loop, taken in by the next job."""
+        self._between: deque[str] = deque(maxlen=_MAX_BETWEEN)
+        self._announced: Stop | None = None
+
+    def catch_up(self) -> None:
+        """Take in what the target has reported, and that a stop has been delivered. Every job begins so."""
+        run = self.session.run
+        if run is None:
+            return
+        delivered, self.delivered = self.delivered, None
+        if delivered is not None:
+            run.take(delivered)
+        before = (run.waiting, run.target.halted)
+        # What is wrong with the link is told by the call itself.
+        with contextlib.suppress(KdiveError):
+            run.service()
+        if (run.waiting, run.target.halted) != before:
+            self.refresh()
+
+    def refresh(self) -> None:
+        """Bring the last known state up to date."""
+        known = self.last_status
+        self.last_status = status_of(self.session)
+        if self.last_status["running"] and self.session.scope.process is not None:
+            # Its name may not have been read before the target went on.
+            self.last_status["attached_process"] = self.last_status["attached_process"] or known["attached_process"]
 
     def run(self, line: str, *, structured: bool = False) -> Ran:
         """Run a line.
@@ -66,28 +102,55 @@ class Desk:
             line: The line.
             structured: Return data instead of text.
         """
-        printed: list[str] = []
-        self._printed = None if structured else printed
-        outcome = self.shell.run(line)
+        before = self._news()
+        printed: list[str] = list(self._between)
+        self._between.clear()
+        self._printed = [] if structured else printed
+        try:
+            outcome = self.shell.run(line)
+        finally:
+            self._printed = None
         error = outcome.error
         if isinstance(error, DeadlineError) and not error.hint:
             error.hint = "ask for less at a time: a narrower pattern, a smaller range"
         if isinstance(error, CancelledError):
             # The token is spent; what is told of the target afterwards must not fail for it.
             self.session.cancel = CancelToken(1.0)
-        self.last_status = status_of(self.session)
+        self.refresh()
+        after = self._said()
         failed = error is not None
         if structured:
             data = self._data(outcome.results)
             if error is not None:
                 data["results"].append({"command": outcome.failed, "ok": False, "error": _error(error), "result": None})
                 data["not_run"] = outcome.not_run
+            data |= {"news": before + after} if before or after else {}
             return Ran("", failed, "", data)
         if error is not None:
             printed.append(error_text(error, outcome.not_run).plain())
         if outcome.quit:
             printed.append(LEAVE)
-        return Ran("\n".join(text for text in printed if text), failed, self.trailer())
+        text = "\n".join(text for text in printed if text)
+        return Ran(text, failed, self.trailer(), before=before, after=after)
+
+    def _news(self) -> list[str]:
+        """A stop that waits to be taken, told once."""
+        run = self.session.run
+        stop = run.waiting if run is not None else None
+        if stop is None or stop is self._announced:
+            return []
+        self._announced = stop
+        return [f"[target stopped: {self._cleaner.inline(stop_line(self.session, stop))}; wait_for_stop tells more]"]
+
+    def _said(self) -> list[str]:
+        """What the target has printed, and events that did not stop it, line by line."""
+        run = self.session.run
+        if run is None:
+            return []
+        printed = "".join(run.target.take_output()).splitlines()
+        notes = [f"[target event: {self._cleaner.inline(note)}]" for note in run.notes]
+        run.notes.clear()
+        return notes + [f"[dbgprint] {self._cleaner.inline(line)}" for line in printed]
 
     def result_of(self, command: str) -> Any:
         """Run one command by itself and leave what the user sees next as it was.
@@ -125,8 +188,10 @@ class Desk:
 
     def _collect(self, command: str, result: Any) -> None:
         del command
-        if result is not None and self._printed is not None:
-            self._printed.append(self.render(result))
+        if result is None:
+            return
+        # What the commands of a breakpoint print between calls is shown by the next one.
+        (self._between if self._printed is None else self._printed).append(self.render(result))
 
     def _data(self, results: list[tuple[str, Any]]) -> dict[str, Any]:
         rows = [
@@ -137,36 +202,6 @@ class Desk:
 
 def _error(error: KdiveError) -> dict[str, str | None]:
     return {"what": str(error) if not error.where else error.what, "where": error.where, "hint": error.hint}
-
-
-def status_of(session: Session) -> dict[str, Any]:
-    """The answer of ``status``.
-
-    The processes and the thread are three different answers: what the user inspects, whose page tables the stopped
-    processor has loaded, and the Windows thread that it runs.
-    """
-    ip = _or_none(lambda: session.context().ip)
-    thread = _or_none(lambda: session.thread)
-    address = thread.address if thread is not None else session.kernel.triage_thread
-    base = session.kernel.base
-    return {
-        "running": False,
-        "current_thread": json_address(address) if address else None,
-        "rip": json_address(ip) if ip is not None else None,
-        "symbol": _or_none(lambda: session.engine.name_of(ip)) if ip is not None else None,
-        "attached_process": _process(session.scope.process),
-        "stopped_process": _process(_or_none(lambda: session.current_process)),
-        "stopped_thread": _or_none(
-            lambda: (
-                None
-                if thread is None
-                else {"tid": thread.tid, "pid": thread.pid, "ethread": json_address(thread.address)}
-            )
-        ),
-        "coherent": True,
-        "kernel_base": json_address(base) if base is not None else None,
-        "busy": None,
-    }
 
 
 def trailer(status: dict[str, Any], processor: int, cleaner: Cleaner) -> str:
@@ -180,17 +215,3 @@ def trailer(status: dict[str, Any], processor: int, cleaner: Cleaner) -> str:
         if status[key]:
             text += f" | {label} {cleaner.inline(status[key]['name'])} ({status[key]['pid']})"
     return text + "]"
-
-
-def _process(entry: Process | None) -> dict[str, Any] | None:
-    if entry is None:
-        return None
-    return _or_none(lambda: {"pid": entry.pid, "name": entry.name, "eprocess": json_address(entry.address)})
-
-
-def _or_none(ask: Callable[[], Any]) -> Any:
-    """What can be found out; None if the target does not hold it."""
-    try:
-        return ask()
-    except KdiveError:
-        return None

@@ -109,7 +109,12 @@ async def _serve(
         return EXIT_OK
     finally:
         if not await box.slot.shutdown():
-            sys.stderr.write("kdive-mcp: the session did not end in time\n")
+            sys.stderr.write(
+                "kdive-mcp: the session did not end in time: a live target may have been left with breakpoints; "
+                "attach again to have them taken out\n"
+            )
+        if box.slot.trouble:
+            sys.stderr.write(f"kdive-mcp: {box.slot.trouble}\n")
 
 
 async def _serve_stdio(box: Toolbox, stop: asyncio.Event) -> int:

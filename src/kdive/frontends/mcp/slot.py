@@ -11,6 +11,7 @@ import time
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kdive.errors import CommandError, DeadlineError, KdiveError, StaleHandleError
+from kdive.frontends.mcp.ticker import DEBUG_TRANSPORTS, tick
 from kdive.record import Record
 from kdive.session.owner import Owner
 
@@ -37,6 +38,7 @@ NO_SESSION = "no debugger session is active; call open to attach"
 OPENING = "a debugger session is still opening; retry shortly"
 BUSY = "a debugger session is already active or opening"
 CLOSING = "the debugger session is being closed; call close again to free its slot"
+CLOSED_MEANWHILE = "the debugger session was closed meanwhile; call open to attach again"
 NOTHING_TO_CLOSE = "no debugger session is active"
 
 
@@ -92,6 +94,9 @@ class Slot:
         self.state: Vacant | Opening | Active = Vacant()
         self.activity: Activity | None = None
         """Written by the owner thread, read by anybody."""
+        self.trouble = ""
+        """What went wrong when the last session was closed."""
+        self._ticking: asyncio.Task[None] | None = None
         self._generation = 0
 
     @property
@@ -144,8 +149,16 @@ class Slot:
             DeadlineError: The time is over.
             Exception: Whatever the work raised.
         """
-        active = self.active
-        return await self.run_on(active.owner, lambda: work(active.desk), what, progress)
+        return await self.run_in(self.active, work, what, progress)
+
+    async def run_in(self, active: Active, work: Callable[[Desk], T], what: str, progress: Progress | None = None) -> T:
+        """Do work in a session that was found active before; see :meth:`run`."""
+
+        def caught_up() -> T:
+            active.desk.catch_up()
+            return work(active.desk)
+
+        return await self.run_on(active.owner, caught_up, what, progress)
 
     async def run_on(self, owner: Owner, work: Callable[[], T], what: str, progress: Progress | None = None) -> T:
         """Do work on an owner thread; see :meth:`run`."""
@@ -216,12 +229,22 @@ class Slot:
                     return {"status": "pending", "warning": f"the session did not end in time{reason}; try again"}
                 if self._holds(generation):
                     self.state = Vacant()
-                return {"status": "closed"}
+                if owner.trouble is None:
+                    return {"status": "closed"}
+                self.trouble = str(owner.trouble)
+                return {"status": "closed", "warning": self.trouble}
 
     def _holds(self, generation: int) -> bool:
         """Whether the slot still holds the session of a generation."""
         state = self.state
         return isinstance(state, Active) and state.generation == generation
+
+    def keep_attended(self, active: Active) -> None:
+        """Nudge the owner of a live session between calls, until the session ends."""
+        if active.desk.session.target.backend in DEBUG_TRANSPORTS:
+            self._ticking = asyncio.get_running_loop().create_task(
+                tick(active.owner, active.desk.catch_up, lambda: self.state is active, self.deadline)
+            )
 
     async def shutdown(self) -> bool:
         """End whatever there is; the running job is cancelled first. Return whether it ended in time."""
@@ -253,7 +276,8 @@ class Claim:
         """
         if self._slot.state is not self._opening:
             raise CommandError("the open was cancelled: close freed the slot meanwhile")
-        self._slot.state = Active(self._opening.generation, self._opening.owner, desk)
+        self._slot.state = active = Active(self._opening.generation, self._opening.owner, desk)
+        self._slot.keep_attended(active)
 
     def __enter__(self) -> Claim:
         return self

@@ -25,8 +25,22 @@ class Writer(Protocol):
         ...
 
 
+INTERRUPTED = 130
+_AGAIN = "Ctrl+C again leaves, as q does\n"
+
+
+class Leave(KeyboardInterrupt):
+    """The user insists on leaving."""
+
+
 def run_repl(owner: Owner, shell: Shell, writer: Writer, *, plain: bool) -> int:
-    """Read and run lines until the user leaves; return the exit status."""
+    """Read and run lines until the user leaves; return the exit status.
+
+    Ctrl+C cancels the command that runs; twice in a row it leaves.
+
+    Raises:
+        KeyboardInterrupt: It came again before the command had ended.
+    """
     if plain or not sys.stdin.isatty():
         return _plain(owner, shell, writer)
     return _interactive(owner, shell, writer)
@@ -43,10 +57,15 @@ def run_line(owner: Owner, shell: Shell, writer: Writer, line: str) -> bool:
 
 @contextlib.contextmanager
 def _interrupt_cancels(owner: Owner) -> Generator[None]:
-    """While a command runs, Ctrl+C cancels it instead of ending the program."""
+    """While a command runs, Ctrl+C cancels it instead of ending the program; once more it ends the program."""
+    cancelled = False
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         del number, frame
+        nonlocal cancelled
+        if cancelled:
+            raise Leave
+        cancelled = True
         owner.interrupt()
 
     try:
@@ -64,6 +83,7 @@ def _interrupt_cancels(owner: Owner) -> Generator[None]:
 def _plain(owner: Owner, shell: Shell, writer: Writer) -> int:
     """Lines from a pipe, or a terminal without editing."""
     prompt = sys.stdin.isatty()
+    interrupted = False
     while True:
         if prompt:
             sys.stdout.write(shell.prompt)
@@ -71,8 +91,13 @@ def _plain(owner: Owner, shell: Shell, writer: Writer) -> int:
         try:
             line = sys.stdin.readline()
         except KeyboardInterrupt:
-            sys.stdout.write("\n")
+            if interrupted:
+                return INTERRUPTED
+            interrupted = True
+            sys.stdout.write(f"\n{_AGAIN}")
+            sys.stdout.flush()
             continue
+        interrupted = False
         if not line:
             return 0
         if not run_line(owner, shell, writer, line.rstrip("\r\n")):
@@ -81,13 +106,19 @@ def _plain(owner: Owner, shell: Shell, writer: Writer) -> int:
 
 def _interactive(owner: Owner, shell: Shell, writer: Writer) -> int:
     prompt = make_prompt(owner, shell)
+    interrupted = False
     while True:
         try:
             line = prompt.prompt(shell.prompt)
         except KeyboardInterrupt:
+            if interrupted:
+                return INTERRUPTED
+            interrupted = True
+            sys.stdout.write(_AGAIN)
             continue
         except EOFError:
             return 0
+        interrupted = False
         if not run_line(owner, shell, writer, line):
             return 0
 

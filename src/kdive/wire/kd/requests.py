@@ -18,9 +18,6 @@ HEADER_SIZE = 56
 MAX_TRANSFER = 0xE00
 """Bytes that one read or write asks for: whole cache lines, below the transport's limit of 4000 with the header."""
 
-BULK_TRANSFER = 0xF00
-"""Bytes that one request of a long read asks for: with its header the reply stays below the transport's 4000."""
-
 DBG_CONTINUE, DBG_EXCEPTION_NOT_HANDLED = 0x00010002, 0x80010001
 BREAKPOINT_TABLE_SIZE = 32
 PCI_CONFIGURATION = 4
@@ -137,10 +134,10 @@ def parse_reply(payload: bytes) -> Reply:
     return Reply(api, processor, status, payload[16:HEADER_SIZE], payload[HEADER_SIZE:])
 
 
-def read_memory(address: int, size: int, *, physical: bool = False, limit: int = MAX_TRANSFER) -> bytes:
-    """Ask for at most ``limit`` bytes; the reply's count is how many there were."""
+def read_memory(address: int, size: int, *, physical: bool = False) -> bytes:
+    """Ask for at most :data:`MAX_TRANSFER` bytes; the reply's count is how many there were."""
     api = Api.READ_PHYSICAL if physical else Api.READ_VIRTUAL
-    return request(api, struct.pack("<QI", address, min(size, limit)))
+    return request(api, struct.pack("<QI", address, min(size, MAX_TRANSFER)))
 
 
 def write_memory(address: int, data: bytes, *, physical: bool = False) -> bytes:
