@@ -7,9 +7,12 @@ import functools
 import time
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from kdive.errors import MemoryAccessError, TargetError, UnsupportedError
 from kdive.record import Record
 from kdive.targets.base import Capability
+from kdive.targets.kd_amd64 import KdAmd64
 from kdive.targets.kd_connection import KdConnection, RestartedMarker
 from kdive.targets.kd_hardware import KdHardware
 from kdive.targets.kd_memory import KdMemory
@@ -39,10 +42,11 @@ from kdive.wire.kd.states import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from kdive.arch.context import MachineName, RegisterContext
+    from kdive.arch.context import RegisterContext
     from kdive.arch.watchpoint import Watchpoint
     from kdive.cancel import CancelToken
     from kdive.memory.paging import PageTables
+    from kdive.targets.kd_processor import KdProcessor
     from kdive.targets.line_state import LineState
     from kdive.targets.live import TargetEvent
     from kdive.targets.recording import Recorder
@@ -56,10 +60,8 @@ _QUIET = 1.3
 _SYNCHRONISE_WAIT = 1.0
 _SYNCHRONISE_TRIES = 5
 _STEP_DEADLINE = 5.0
-_MACHINES: dict[int, MachineName] = {0x8664: "amd64", 0xAA64: "arm64"}
+_AMD64, _ARM64 = 0x8664, 0xAA64
 _SPECIAL_REGISTERS = 2
-_INT3 = 0xCC
-_BREAK_WITH_STATUS = b"\xcc\xc3"
 _CONTROL_C = 1
 """``DBG_STATUS_CONTROL_C``: what ``DbgBreakPointWithStatus`` is called with for a break-in."""
 
@@ -73,9 +75,24 @@ _LATE_STOPS = 2
 _LEAVE_WAIT = 1.0
 _CLEAN_WAIT = 2.0
 _SLOTS = 4
-_RESUME_FLAG = 0x10000
 _TICK_COUNT = 0xFFFFF78000000320
 _DR6_SLOTS = 0xF
+_CAPABILITIES = frozenset(
+    (
+        Capability.MEMORY,
+        Capability.PHYSICAL_MEMORY,
+        Capability.REGISTERS,
+        Capability.MEMORY_WRITE,
+        Capability.REGISTER_WRITE,
+        Capability.LIVE,
+        Capability.EXECUTION,
+        Capability.BREAKPOINTS,
+        Capability.WATCHPOINTS,
+        Capability.MSR,
+        Capability.IO_PORTS,
+        Capability.PCI,
+    )
+)
 
 
 class _Breakpoint(Record):
@@ -85,14 +102,14 @@ class _Breakpoint(Record):
         address: Where it is.
         physical: Where the instruction is written, for one that is not in the target's table.
         handle: The target's handle, None while it is not in its table.
-        original: The byte that it stands in the place of.
+        original: The bytes that it stands in the place of.
         present: Whether it is in the target.
     """
 
     address: int
     physical: int | None = None
     handle: int | None = None
-    original: int = 0
+    original: bytes = b""
     present: bool = False
 
 
@@ -113,7 +130,8 @@ class KdTarget(LiveTarget):
         self.connection = KdConnection(transport, recorder)
         self.files = self.connection.files
         self.description = transport.description
-        self.machine = "amd64"
+        self._arch: KdProcessor = KdAmd64()
+        self.machine = self._arch.machine
         self.processors = 1
         self.processor = 0
         self.thread = 0
@@ -124,22 +142,7 @@ class KdTarget(LiveTarget):
         self.memory = self._virtual
         self.physical = self._frames
         self.hardware = KdHardware(self.connection, lambda: self.processor, self.forget_memory)
-        self.capabilities = frozenset(
-            (
-                Capability.MEMORY,
-                Capability.PHYSICAL_MEMORY,
-                Capability.REGISTERS,
-                Capability.MEMORY_WRITE,
-                Capability.REGISTER_WRITE,
-                Capability.LIVE,
-                Capability.EXECUTION,
-                Capability.BREAKPOINTS,
-                Capability.WATCHPOINTS,
-                Capability.MSR,
-                Capability.IO_PORTS,
-                Capability.PCI,
-            )
-        )
+        self.capabilities = _CAPABILITIES
         self._contexts: dict[int, bytes] = {}
         self._special: dict[int, dict[str, int]] = {}
         self._stop: ExceptionStop | ImageChange | None = None
@@ -255,21 +258,38 @@ class KdTarget(LiveTarget):
             UnsupportedError: Its architecture is not supported.
         """
         version = self.connection.version()
-        machine = _MACHINES.get(version.machine)
-        if machine is None:
+        if version.machine not in (_AMD64, _ARM64):
             raise UnsupportedError(
                 f"targets of machine type {version.machine:#x} are not supported (AMD64 and ARM64 are)",
                 where=self.description,
             )
-        if machine == "arm64":
-            raise UnsupportedError("ARM64 targets over KD are not in this release", where=self.description)
-        self.machine = machine
-        self.connection.machine = machine
+        if version.machine == _ARM64:
+            from kdive.targets.kd_arm64 import KdArm64
+
+            self._be(KdArm64())
+        else:
+            self._be(KdAmd64())
         block = 0
         with contextlib.suppress(MemoryAccessError):
             block = self.memory.u64(version.debugger_data) if version.debugger_data else 0
         self.hints = KernelHints(version.kernel_base, version.build, version.module_list, block)
         self._uptime = self._read_uptime()
+
+    def _be(self, arch: KdProcessor) -> None:
+        """Take the target for one of this architecture."""
+        if arch.machine == self.machine:
+            return
+        self._arch = arch
+        self.machine = self.connection.machine = arch.machine
+        self.capabilities = _CAPABILITIES - arch.lacks
+        if arch.lacks & {Capability.MSR}:
+            self.hardware = None
+        # The registers that came with the stop were read as another architecture's.
+        self._contexts.clear()
+        self._special.clear()
+        self.forget_memory()
+        if isinstance(self._stop, ExceptionStop):
+            self._stop = structs.replace(self._stop, control=None)
 
     def _release_table(self) -> None:
         """Free the target's breakpoint table: an earlier debugger may have left entries."""
@@ -372,8 +392,9 @@ class KdTarget(LiveTarget):
             return False
         patched = [wanted.address for wanted in self._breakpoints.values() if wanted.present]
         if patched:
-            read = (self.connection.ask(requests.read_memory(address, 1)) for address in patched)
-            return all(requests.transferred(reply) == bytes([_INT3]) for reply in read)
+            size = len(self._arch.breakpoint)
+            read = (self.connection.ask(requests.read_memory(address, size)) for address in patched)
+            return all(requests.transferred(reply)[:size] == self._arch.breakpoint for reply in read)
         return 0 < self._uptime < self._read_uptime()
 
     def _read_uptime(self) -> int:
@@ -403,7 +424,7 @@ class KdTarget(LiveTarget):
         ours = any(wanted.address == event.program_counter for wanted in self._breakpoints.values())
         if ours:
             return False
-        if event.program_counter in self._taken_out and self._byte(event.program_counter) != _INT3:
+        if event.program_counter in self._taken_out and not self._is_break_at(event.program_counter):
             # Hit on another processor just before it was taken out: the instruction there is whole again.
             return True
         if self._asked_to_stop > 0:
@@ -414,11 +435,13 @@ class KdTarget(LiveTarget):
     def _is_break_in(self, event: ExceptionStop) -> bool:
         """Whether the target stands where break-in bytes stop it.
 
-        That is ``int3; ret``, with the reason in the first argument; bugchecks and the like stop at the same place for
-        other reasons.
+        That is a breakpoint instruction and a return, with the reason in the first argument; bugchecks and the like
+        stop at the same place for other reasons.
         """
-        code = self.memory.read_prefix(event.program_counter, 2)
-        return code == _BREAK_WITH_STATUS and self.registers(event.processor).values["rcx"] == _CONTROL_C
+        code = self.memory.read_prefix(event.program_counter, len(self._arch.break_in_code))
+        if code != self._arch.break_in_code:
+            return False
+        return self.registers(event.processor).values[self._arch.argument] == _CONTROL_C
 
     def _forget(self) -> None:
         self._contexts.clear()
@@ -432,9 +455,9 @@ class KdTarget(LiveTarget):
         self._virtual.forget()
         self._frames.forget()
 
-    def _byte(self, address: int) -> int | None:
-        data = self.memory.read_prefix(address, 1)
-        return data[0] if data else None
+    def _is_break_at(self, address: int) -> bool:
+        """Whether the code itself has a breakpoint instruction there."""
+        return self.memory.read_prefix(address, len(self._arch.breakpoint)) == self._arch.breakpoint
 
     def take_output(self) -> list[str]:
         """See :meth:`LiveTarget.take_output`."""
@@ -532,15 +555,14 @@ class KdTarget(LiveTarget):
             wanted is not None and wanted.access == "e" and wanted.address == here for wanted in self._watched
         )
         if watched:
-            flags = self.registers(self.processor).values["efl"]
-            self.write_registers(self.processor, {"efl": flags | _RESUME_FLAG})
+            self.write_registers(self.processor, self._arch.past_watched_instruction(self.registers(self.processor)))
         return here if any(wanted.address == here for wanted in self._breakpoints.values()) else None
 
     def _pass_hard_coded_break(self, stop: ExceptionStop) -> None:
-        """Move past an ``int3`` in the code itself: the target would stop at it for ever."""
+        """Move past a breakpoint instruction in the code itself: the target would stop at it for ever."""
         context = self.registers(stop.processor)
-        if context.ip == stop.program_counter and self._byte(context.ip) == _INT3:
-            self.write_registers(stop.processor, {"rip": context.ip + 1})
+        if context.ip == stop.program_counter and self._is_break_at(context.ip):
+            self.write_registers(stop.processor, {self._arch.ip: context.ip + len(self._arch.breakpoint)})
 
     def _await_step(self) -> bool:
         """Wait for the end of a step over a breakpoint; False if something else stopped the target first."""
@@ -561,10 +583,8 @@ class KdTarget(LiveTarget):
         raise TargetError("the target did not finish the step over a breakpoint", where=self.description)
 
     def _go(self, status: int, *, trace: bool) -> None:
-        from kdive.arch.amd64.debug import debug_control
-
         self._write_watchpoints()
-        self.connection.tell(requests.resume(status, trace=trace, dr7=debug_control(self._watched)))
+        self.connection.tell(self._arch.resume(status, self._watched, trace=trace))
         self.halted = False
         self._forget()
 
@@ -572,18 +592,18 @@ class KdTarget(LiveTarget):
 
     def _raw_context(self, processor: int) -> bytes:
         if processor not in self._contexts:
-            from kdive.arch.amd64.context import CONTEXT_ALL, CONTEXT_SIZE
-
+            size = self._arch.context_size
             if not 0 <= processor < self.processors:
                 raise TargetError(f"no processor {processor}: the target has {self.processors}")
             data = b""
-            if self.connection.transfer_size < CONTEXT_SIZE:
-                data = self._context_in_parts(processor, CONTEXT_SIZE)
+            if self.connection.transfer_size < size:
+                data = self._context_in_parts(processor, size)
             if not data:
-                data = self.connection.require(requests.get_context(CONTEXT_ALL, processor), "read registers").data
-            if len(data) < CONTEXT_SIZE:
+                asked = requests.get_context(self._arch.context_flags, processor)
+                data = self.connection.require(asked, "read registers").data
+            if len(data) < size:
                 raise TargetError(f"the target sent {len(data)} bytes of registers")
-            self._contexts[processor] = data[:CONTEXT_SIZE]
+            self._contexts[processor] = data[:size]
         return self._contexts[processor]
 
     def _context_in_parts(self, processor: int, size: int) -> bytes:
@@ -606,32 +626,23 @@ class KdTarget(LiveTarget):
             TargetError: They cannot be read.
         """
         if processor not in self._special:
-            from kdive.arch.amd64.context import SPECIAL_REGISTERS_SIZE, decode_special_registers
-
+            size = self._arch.special_size
             reply = self.connection.require(
-                requests.read_control_space(_SPECIAL_REGISTERS, SPECIAL_REGISTERS_SIZE, processor),
+                requests.read_control_space(_SPECIAL_REGISTERS, size, processor),
                 "read control registers",
             )
             # Targets have been seen to send more than was asked for; the tail is stale memory.
-            self._special[processor] = decode_special_registers(reply.data[:SPECIAL_REGISTERS_SIZE])
+            self._special[processor] = self._arch.decode_special(reply.data[:size])
         return self._special[processor]
 
     def registers(self, processor: int) -> RegisterContext:
         """See :meth:`LiveTarget.registers`."""
-        from kdive.arch.amd64.context import DEBUG_REGISTERS, decode_context
-
-        context = decode_context(self._raw_context(processor))
-        # The debug registers of the context may be junk; those of the special registers are right.
-        for name in DEBUG_REGISTERS:
-            context.values.pop(name, None)
-        return context
+        return self._arch.decode(self._raw_context(processor))
 
     def write_registers(self, processor: int, values: dict[str, int]) -> None:
         """See :meth:`LiveTarget.write_registers`."""
-        from kdive.arch.amd64.context import CONTEXT_WITHOUT_DEBUG, update_context
-
-        changed = update_context(self._raw_context(processor), values)
-        self.connection.require(requests.set_context(CONTEXT_WITHOUT_DEBUG, changed, processor), "set registers")
+        flags, changed = self._arch.update(self._raw_context(processor), values)
+        self.connection.require(requests.set_context(flags, changed, processor), "set registers")
         self._contexts.pop(processor, None)
 
     def crash_context(self) -> RegisterContext | None:
@@ -640,20 +651,15 @@ class KdTarget(LiveTarget):
 
     def page_tables(self, root: int) -> PageTables:
         """See :meth:`LiveTarget.page_tables`."""
-        from kdive.arch.amd64.paging import Amd64PageTables
-
-        five = bool(self.special_registers(self.processor).get("cr4", 0) >> 12 & 1)
-        return Amd64PageTables(root, 5 if five else 4)
+        return self._arch.page_tables(root, self.special_registers(self.processor))
 
     def raw_context(self, processor: int) -> bytes:
         """See :meth:`LiveTarget.raw_context`."""
-        from kdive.arch.amd64.context import with_debug_registers
-
-        return with_debug_registers(self._raw_context(processor), self.special_registers(processor))
+        return self._arch.whole_context(self._raw_context(processor), self.special_registers(processor))
 
     def address_space(self) -> int:
         """See :meth:`LiveTarget.address_space`."""
-        return self.special_registers(self.processor)["cr3"]
+        return self._arch.address_space(self.special_registers(self.processor))
 
     # --- breakpoints -----------------------------------------------------------------------------------------------
 
@@ -675,7 +681,9 @@ class KdTarget(LiveTarget):
 
         It is written to the target when that goes on.
         """
-        original = self._frames.read(physical, 1)[0]
+        if self.machine != "amd64":
+            raise TargetError("breakpoints in user mode are for AMD64 targets only")
+        original = self._frames.read(physical, len(self._arch.breakpoint))
         return self._want(_Breakpoint(address, physical, original=original))
 
     def _want(self, wanted: _Breakpoint) -> int:
@@ -703,23 +711,24 @@ class KdTarget(LiveTarget):
 
     def _put_in(self, wanted: _Breakpoint) -> None:
         if wanted.physical is not None:
-            self._frames.write_raw(wanted.physical, bytes((_INT3,)))
+            self._frames.write_raw(wanted.physical, self._arch.breakpoint)
         else:
-            wanted.original = self._virtual.read(wanted.address, 1)[0]
+            wanted.original = self._virtual.read(wanted.address, len(self._arch.breakpoint))
             reply = self.connection.require(
                 requests.write_breakpoint(wanted.address), f"set a breakpoint at {wanted.address:#x}"
             )
             wanted.handle = requests.breakpoint_handle(reply)
         wanted.present = True
-        self._virtual.masked[wanted.address] = wanted.original
-        if wanted.physical is not None:
-            self._frames.masked[wanted.physical] = wanted.original
+        for index, byte in enumerate(wanted.original):
+            self._virtual.masked[wanted.address + index] = byte
+            if wanted.physical is not None:
+                self._frames.masked[wanted.physical + index] = byte
 
     def _take_out(self, wanted: _Breakpoint) -> None:
         if not wanted.present:
             return
         if wanted.physical is not None:
-            self._frames.write_raw(wanted.physical, bytes((wanted.original,)))
+            self._frames.write_raw(wanted.physical, wanted.original)
         elif wanted.handle is not None:
             self.connection.ask(requests.restore_breakpoint(wanted.handle))
         self._unmask(wanted)
@@ -727,15 +736,16 @@ class KdTarget(LiveTarget):
     def _unmask(self, wanted: _Breakpoint) -> None:
         wanted.handle, wanted.present = None, False
         self._taken_out.add(wanted.address)
-        self._virtual.masked.pop(wanted.address, None)
-        if wanted.physical is not None:
-            self._frames.masked.pop(wanted.physical, None)
+        for index in range(len(wanted.original)):
+            self._virtual.masked.pop(wanted.address + index, None)
+            if wanted.physical is not None:
+                self._frames.masked.pop(wanted.physical + index, None)
 
     def _lift(self, memory: KdMemory, address: int, size: int) -> None:
         """Take out the breakpoints in a range that is about to be written; they come back when the target goes on."""
         for wanted in self._breakpoints.values():
             place = wanted.physical if memory is self._frames else wanted.address
-            if wanted.present and place is not None and address <= place < address + size:
+            if wanted.present and place is not None and address - len(wanted.original) < place < address + size:
                 self._take_out(wanted)
 
     def _forget_breakpoints(self) -> None:
@@ -752,6 +762,8 @@ class KdTarget(LiveTarget):
 
     def set_watchpoints(self, slots: Sequence[Watchpoint | None]) -> None:
         """See :meth:`LiveTarget.set_watchpoints`."""
+        if any(slots) and Capability.WATCHPOINTS not in self.capabilities:
+            raise TargetError(f"watchpoints on {self.machine} targets are not in this release")
         if len(slots) > _SLOTS:
             raise TargetError(f"a processor has {_SLOTS} debug registers")
         self._watched = tuple(slots) if any(slots) else ()

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 CONTEXT_SIZE = 0x390
+CONTEXT_ALL = 0x40001F
+CONTEXT_WITHOUT_DEBUG = 0x400017
+SPECIAL_REGISTERS_SIZE = 0xA0
 GENERAL = (*(f"x{index}" for index in range(29)), "fp", "lr", "sp", "pc")
 _ARM64_FLAG = 0x00400000
 _DEBUG = (
@@ -23,6 +26,7 @@ _DEBUG = (
     (0x378, "<2I", ("wcr0", "wcr1")),
     (0x380, "<2Q", ("wvr0", "wvr1")),
 )
+_SPECIAL_DEBUG = ((0x28, "Q", 8, "bvr"), (0x68, "I", 8, "bcr"), (0x88, "Q", 2, "wvr"), (0x98, "I", 2, "wcr"))
 # Views of a vector register: letter → width in bits.
 _VECTOR_VIEWS = {"q": 128, "d": 64, "s": 32, "h": 16, "b": 8}
 # Condition flags and the exception level: name → (bit, width).
@@ -59,6 +63,45 @@ def decode_context(data: bytes) -> RegisterContext:
         for offset, layout, names in _DEBUG:
             values.update(zip(names, struct.unpack_from(layout, data, offset), strict=True))
     return RegisterContext("arm64", values)
+
+
+def update_context(data: bytes, values: dict[str, int]) -> bytes:
+    """Return a ``CONTEXT`` record with registers changed, ready to be set: it says that it holds no debug registers.
+
+    Raises:
+        FormatError: A register is not one that can be set through a context.
+    """
+    raw = bytearray(data)
+    for written, value in values.items():
+        name = _ALIASES.get(written, written)
+        if name in GENERAL:
+            struct.pack_into("<Q", raw, 8 + 8 * GENERAL.index(name), value & (1 << 64) - 1)
+        elif name == "cpsr":
+            struct.pack_into("<I", raw, 4, value & 0xFFFFFFFF)
+        elif name in ("fpcr", "fpsr"):
+            struct.pack_into("<I", raw, 0x310 if name == "fpcr" else 0x314, value & 0xFFFFFFFF)
+        elif name.startswith("v") and name[1:].isdecimal() and int(name[1:]) < 32:
+            place = 0x110 + 16 * int(name[1:])
+            raw[place : place + 16] = (value & (1 << 128) - 1).to_bytes(16, "little")
+        else:
+            raise FormatError(f"register {written} cannot be set through a context record")
+    struct.pack_into("<I", raw, 0, CONTEXT_WITHOUT_DEBUG)
+    return bytes(raw)
+
+
+def decode_special_registers(data: bytes) -> dict[str, int]:
+    """Decode ``KSPECIAL_REGISTERS``; empty if it is cut short.
+
+    Source: the layout in the symbols of ARM64 kernels.
+    """
+    if len(data) < SPECIAL_REGISTERS_SIZE:
+        return {}
+    names = ("elr_el1", "spsr_el1", "tpidr_el0", "tpidrro_el0", "tpidr_el1")
+    found: dict[str, int] = dict(zip(names, struct.unpack_from("<QI4xQQQ", data), strict=True))
+    for offset, layout, count, prefix in _SPECIAL_DEBUG:
+        values = struct.unpack_from(f"<{count}{layout}", data, offset)
+        found.update({f"{prefix}{index}": value for index, value in enumerate(values)})
+    return found
 
 
 def decode_trap_frame(member: Callable[[str], int]) -> RegisterContext:

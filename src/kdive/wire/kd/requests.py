@@ -219,6 +219,16 @@ def resume(status: int, *, trace: bool, dr7: int = 0x400) -> bytes:
     return request(Api.CONTINUE2, struct.pack("<IIQQQ", status, int(trace), dr7, 0, 0))
 
 
+def resume_arm64(status: int, *, trace: bool) -> bytes:
+    """Let an ARM64 target go on; there is no reply.
+
+    Args:
+        status: :data:`DBG_CONTINUE` or :data:`DBG_EXCEPTION_NOT_HANDLED`.
+        trace: Run one instruction only.
+    """
+    return request(Api.CONTINUE2, struct.pack("<IIIQQ", status, 1, int(trace), 0, 0))
+
+
 def read_io(address: int, size: int) -> bytes:
     """Read a port of 1, 2 or 4 bytes."""
     return request(Api.READ_IO, struct.pack("<QI", address, size))
