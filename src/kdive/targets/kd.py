@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import time
 from typing import TYPE_CHECKING
 
 from msgspec import structs
 
 from kdive.errors import MemoryAccessError, TargetError, UnsupportedError
-from kdive.record import Record
 from kdive.targets.base import Capability
 from kdive.targets.kd_amd64 import KdAmd64
+from kdive.targets.kd_breakpoints import KdBreakpoints
 from kdive.targets.kd_connection import KdConnection, RestartedMarker
 from kdive.targets.kd_hardware import KdHardware
 from kdive.targets.kd_memory import KdMemory
@@ -65,9 +64,6 @@ _SPECIAL_REGISTERS = 2
 _CONTROL_C = 1
 """``DBG_STATUS_CONTROL_C``: what ``DbgBreakPointWithStatus`` is called with for a break-in."""
 
-_WINDOW = 16
-"""The target removes breakpoints of its table within so many bytes of a reported stop."""
-
 _STALE_SECONDS = 2.0
 _BREAK_IN_SECONDS = 1.5
 _LATE_SECONDS = 0.3
@@ -93,24 +89,6 @@ _CAPABILITIES = frozenset(
         Capability.PCI,
     )
 )
-
-
-class _Breakpoint(Record):
-    """A breakpoint that is wanted.
-
-    Attributes:
-        address: Where it is.
-        physical: Where the instruction is written, for one that is not in the target's table.
-        handle: The target's handle, None while it is not in its table.
-        original: The bytes that it stands in the place of.
-        present: Whether it is in the target.
-    """
-
-    address: int
-    physical: int | None = None
-    handle: int | None = None
-    original: bytes = b""
-    present: bool = False
 
 
 class KdTarget(LiveTarget):
@@ -147,23 +125,19 @@ class KdTarget(LiveTarget):
         self._special: dict[int, dict[str, int]] = {}
         self._stop: ExceptionStop | ImageChange | None = None
         self._prompt: DebugPrompt | None = None
-        self._breakpoints: dict[int, _Breakpoint] = {}
-        self._next = 1
+        self._breakpoints = KdBreakpoints(self.connection, self._virtual, self._frames)
         self._watched: tuple[Watchpoint | None, ...] = ()
         self._watching: tuple[Watchpoint | None, ...] = ()
         self._tracing = Tracing()
         self._asked_to_stop = 0
         self._asked_at = 0.0
         self._stale_until = 0.0
-        self._taken_out: set[int] = set()
         self._lost = ""
         self._left_standing = False
         self._attaching = False
         self.connection.mute = self._why_mute
         self._doubted = False
         self._uptime = 0
-        for memory in (self._virtual, self._frames):
-            memory.before_write = functools.partial(self._lift, memory)
 
     def _why_mute(self) -> str:
         if self.halted or self._attaching:
@@ -280,6 +254,7 @@ class KdTarget(LiveTarget):
         if arch.machine == self.machine:
             return
         self._arch = arch
+        self._breakpoints.instruction = arch.breakpoint
         self.machine = self.connection.machine = arch.machine
         self.capabilities = _CAPABILITIES - arch.lacks
         if arch.lacks & {Capability.MSR}:
@@ -390,7 +365,7 @@ class KdTarget(LiveTarget):
         version, hints = self.connection.version(), self.hints
         if hints is None or (version.kernel_base, version.module_list) != (hints.base, hints.module_list):
             return False
-        patched = [wanted.address for wanted in self._breakpoints.values() if wanted.present]
+        patched = self._breakpoints.present
         if patched:
             size = len(self._arch.breakpoint)
             read = (self.connection.ask(requests.read_memory(address, size)) for address in patched)
@@ -411,9 +386,7 @@ class KdTarget(LiveTarget):
         self.thread = event.thread
         self.processors = max(event.processors, 1)
         self._stop = event
-        for wanted in self._breakpoints.values():
-            if wanted.handle is not None and 0 <= wanted.address - event.program_counter < _WINDOW:
-                self._unmask(wanted)
+        self._breakpoints.stopped_at(event.program_counter)
         if isinstance(event, ExceptionStop) and event.control is not None:
             self._virtual.know(event.program_counter, event.control.instructions)
 
@@ -421,10 +394,9 @@ class KdTarget(LiveTarget):
         """Whether this stop comes of a break-in byte that was left over: nobody has asked for it any more."""
         if event.code != STATUS_BREAKPOINT:
             return False
-        ours = any(wanted.address == event.program_counter for wanted in self._breakpoints.values())
-        if ours:
+        if self._breakpoints.wanted_at(event.program_counter):
             return False
-        if event.program_counter in self._taken_out and not self._is_break_at(event.program_counter):
+        if self._breakpoints.left(event.program_counter) and not self._is_break_at(event.program_counter):
             # Hit on another processor just before it was taken out: the instruction there is whole again.
             return True
         if self._asked_to_stop > 0:
@@ -533,13 +505,13 @@ class KdTarget(LiveTarget):
         blocking = self._blocking(stop)
         if blocking is not None and not step:
             # The instruction under a breakpoint is run alone first, else it would be hit again at once.
-            self._put_breakpoints(except_at=blocking)
+            self._breakpoints.put(except_at=blocking)
             self._tracing.start(self.processor, blocking)
             self._go(status, trace=True)
             if not self._await_step():
                 return
             status = requests.DBG_CONTINUE
-        self._put_breakpoints(except_at=blocking if step else None)
+        self._breakpoints.put(except_at=blocking if step else None)
         self._stale_until = time.monotonic() + _STALE_SECONDS
         if step:
             self._tracing.start(self.processor, blocking)
@@ -556,7 +528,7 @@ class KdTarget(LiveTarget):
         )
         if watched:
             self.write_registers(self.processor, self._arch.past_watched_instruction(self.registers(self.processor)))
-        return here if any(wanted.address == here for wanted in self._breakpoints.values()) else None
+        return here if self._breakpoints.wanted_at(here) else None
 
     def _pass_hard_coded_break(self, stop: ExceptionStop) -> None:
         """Move past a breakpoint instruction in the code itself: the target would stop at it for ever."""
@@ -668,13 +640,7 @@ class KdTarget(LiveTarget):
 
         It is written to the target when that goes on.
         """
-        in_table = [wanted for wanted in self._breakpoints.values() if wanted.physical is None]
-        if len(in_table) >= requests.BREAKPOINT_TABLE_SIZE:
-            raise TargetError(
-                f"the target's table takes {requests.BREAKPOINT_TABLE_SIZE} breakpoints",
-                hint="bc clears some; ba has more",
-            )
-        return self._want(_Breakpoint(address))
+        return self._breakpoints.add(address)
 
     def insert_patch(self, address: int, physical: int) -> int:
         """See :meth:`LiveTarget.insert_patch`.
@@ -683,82 +649,20 @@ class KdTarget(LiveTarget):
         """
         if self.machine != "amd64":
             raise TargetError("breakpoints in user mode are for AMD64 targets only")
-        original = self._frames.read(physical, len(self._arch.breakpoint))
-        return self._want(_Breakpoint(address, physical, original=original))
-
-    def _want(self, wanted: _Breakpoint) -> int:
-        for key, known in self._breakpoints.items():
-            if (known.address, known.physical) == (wanted.address, wanted.physical):
-                return key
-        key = self._next
-        self._next += 1
-        self._breakpoints[key] = wanted
-        return key
+        return self._breakpoints.add_patch(address, physical)
 
     def remove_breakpoint(self, handle: int) -> None:
         """See :meth:`LiveTarget.remove_breakpoint`."""
-        wanted = self._breakpoints.get(handle)
-        if wanted is not None:
-            self._take_out(wanted)
-            del self._breakpoints[handle]
-
-    def _put_breakpoints(self, except_at: int | None) -> None:
-        for wanted in self._breakpoints.values():
-            if wanted.address == except_at:
-                self._take_out(wanted)
-            elif not wanted.present:
-                self._put_in(wanted)
-
-    def _put_in(self, wanted: _Breakpoint) -> None:
-        if wanted.physical is not None:
-            self._frames.write_raw(wanted.physical, self._arch.breakpoint)
-        else:
-            wanted.original = self._virtual.read(wanted.address, len(self._arch.breakpoint))
-            reply = self.connection.require(
-                requests.write_breakpoint(wanted.address), f"set a breakpoint at {wanted.address:#x}"
-            )
-            wanted.handle = requests.breakpoint_handle(reply)
-        wanted.present = True
-        for index, byte in enumerate(wanted.original):
-            self._virtual.masked[wanted.address + index] = byte
-            if wanted.physical is not None:
-                self._frames.masked[wanted.physical + index] = byte
-
-    def _take_out(self, wanted: _Breakpoint) -> None:
-        if not wanted.present:
-            return
-        if wanted.physical is not None:
-            self._frames.write_raw(wanted.physical, wanted.original)
-        elif wanted.handle is not None:
-            self.connection.ask(requests.restore_breakpoint(wanted.handle))
-        self._unmask(wanted)
-
-    def _unmask(self, wanted: _Breakpoint) -> None:
-        wanted.handle, wanted.present = None, False
-        self._taken_out.add(wanted.address)
-        for index in range(len(wanted.original)):
-            self._virtual.masked.pop(wanted.address + index, None)
-            if wanted.physical is not None:
-                self._frames.masked.pop(wanted.physical + index, None)
-
-    def _lift(self, memory: KdMemory, address: int, size: int) -> None:
-        """Take out the breakpoints in a range that is about to be written; they come back when the target goes on."""
-        for wanted in self._breakpoints.values():
-            place = wanted.physical if memory is self._frames else wanted.address
-            if wanted.present and place is not None and address - len(wanted.original) < place < address + size:
-                self._take_out(wanted)
+        self._breakpoints.remove(handle)
 
     def _forget_breakpoints(self) -> None:
-        self._breakpoints.clear()
-        self._virtual.masked.clear()
-        self._frames.masked.clear()
+        self._breakpoints.forget()
         self._watched = self._watching = ()
         self._tracing.clear()
 
     def lift_breakpoints(self) -> None:
         """See :meth:`LiveTarget.lift_breakpoints`."""
-        for wanted in self._breakpoints.values():
-            self._take_out(wanted)
+        self._breakpoints.lift()
 
     def set_watchpoints(self, slots: Sequence[Watchpoint | None]) -> None:
         """See :meth:`LiveTarget.set_watchpoints`."""
@@ -845,8 +749,7 @@ class KdTarget(LiveTarget):
             if not self.halted and self._must_stop_to_leave():
                 self._stop_for_leaving()
             if self.halted:
-                for handle in list(self._breakpoints):
-                    self.remove_breakpoint(handle)
+                self._breakpoints.remove_all()
                 self._watched = ()
                 stop = self._stop
                 own = not isinstance(stop, ExceptionStop) or stop.code in (STATUS_BREAKPOINT, STATUS_SINGLE_STEP)
@@ -855,17 +758,14 @@ class KdTarget(LiveTarget):
                 self._send_late_ones_on()
         except TargetError as error:
             raise self._left(error) from error
-        if self._lost and (self._left_standing or self._in_target()):
+        if self._lost and (self._left_standing or self._breakpoints.present):
             raise self._left(TargetError(self._lost))
 
     def _must_stop_to_leave(self) -> bool:
         """Whether a running target has something of ours, or is about to stop because it was asked to."""
         if self._lost:
             return False
-        return bool(self._in_target()) or any(self._watching) or self._asked_to_stop > 0
-
-    def _in_target(self) -> list[int]:
-        return [wanted.address for wanted in self._breakpoints.values() if wanted.present]
+        return bool(self._breakpoints.present) or any(self._watching) or self._asked_to_stop > 0
 
     def _send_late_ones_on(self) -> None:
         """Attend to processors that had hit a breakpoint before it was taken out: alone they would crash."""
@@ -884,7 +784,7 @@ class KdTarget(LiveTarget):
         Raises:
             TargetError: It holds something of ours and does not stop.
         """
-        holds = bool(self._in_target()) or any(self._watching)
+        holds = bool(self._breakpoints.present) or any(self._watching)
         if self._asked_to_stop == 0:
             self.interrupt()
         end = time.monotonic() + (_CLEAN_WAIT if holds else _LEAVE_WAIT)
@@ -894,7 +794,7 @@ class KdTarget(LiveTarget):
             raise TargetError("it did not stop to have its breakpoints taken out")
 
     def _left(self, error: TargetError) -> TargetError:
-        places = ", ".join(f"{address:#x}" for address in self._in_target())
+        places = ", ".join(f"{address:#x}" for address in self._breakpoints.present)
         told = [error.what]
         if places:
             told.append(f"breakpoint instructions are left at {places}")
