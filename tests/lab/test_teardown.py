@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import signal
 import subprocess
 import sys
@@ -246,3 +247,75 @@ def test_what_a_killed_debugger_left_is_mended_by_the_next(
         one.end()
         assert original(guest, attach) == clean
         assert guest_runs(guest)
+
+
+class Served(Kdive):
+    """An MCP server process with the guest open, spoken to line by line."""
+
+    def __init__(self, place: Path) -> None:
+        command = [sys.executable, "-m", "kdive", "mcp", "--sympath", str(LAB / "images"), "--offline"]
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        self.shown = ""
+        self._number = 0
+        about = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+        self.ask("initialize", about)
+        self.type(json.dumps({"jsonrpc": "2.0", "method": "notifications/initialized"}))
+        self.call("open", backend="kd", connect=str(place))
+
+    def ask(self, method: str, parameters: dict[str, Any]) -> dict[str, Any]:
+        assert self.process.stdout is not None
+        self._number += 1
+        self.type(json.dumps({"jsonrpc": "2.0", "id": self._number, "method": method, "params": parameters}))
+        while True:
+            line = self.process.stdout.readline()
+            assert line, self.process.communicate()[1]
+            answer = json.loads(line)
+            if answer.get("id") == self._number:
+                assert "error" not in answer, answer
+                return answer["result"]
+
+    def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        result = self.ask("tools/call", {"name": tool, "arguments": arguments})
+        assert not result.get("isError"), result
+        return result
+
+
+@pytest.mark.parametrize("ending", ["input", "terminate", "kill"])
+@pytest.mark.parametrize("running", [False, True])
+def test_the_end_of_an_mcp_server_leaves_the_guest_as_it_was(
+    ending: str, running: bool, machine: Callable[..., Any], attach: Callable[..., Session]
+) -> None:
+    guest = machine()
+    clean = original(guest, attach)
+    served = Served(guest.kd)
+    try:
+        served.call("interrupt")
+        served.call("command", line="bp nt!KiInner; bp nt!KiOuter")
+        served.call("resume")
+        served.call("wait_for_stop")
+        if running:
+            served.call("command", line="bc *; bp nt!KiInner 0n1000000000")
+            served.call("resume")
+        assert served.process.stdin is not None
+        if ending == "input":
+            served.process.stdin.close()
+            served.process.wait(WAIT)
+        elif ending == "terminate":
+            served.process.terminate()
+            served.process.wait(WAIT)
+        else:
+            served.process.kill()
+            served.process.wait(WAIT)
+        if ending != "kill":
+            assert guest_runs(guest)
+        assert original(guest, attach) == clean
+        assert guest_runs(guest)
+    finally:
+        if served.process.poll() is None:
+            served.process.kill()
+        for stream in (served.process.stdin, served.process.stdout, served.process.stderr):
+            if stream is not None:
+                stream.close()
+        served.process.wait()
