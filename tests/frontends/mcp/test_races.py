@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -39,21 +40,27 @@ class World:
     def __init__(self, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.fakes: list[FakeKd] = []
         self._cache = cache
+        # Each open has an owner thread of its own, and one that was cancelled may not have ended yet.
+        self._lock = threading.Lock()
         monkeypatch.setattr(control, "open_session", live_opener(self._next, cache))
 
     def _next(self) -> FakeKd:
         self._let_go()
-        self.fakes.append(FakeKd())
-        return self.fakes[-1]
+        fake = FakeKd()
+        with self._lock:
+            self.fakes.append(fake)
+        return fake
 
     def _let_go(self) -> None:
         """Look at the targets that the server is done with."""
-        for fake in [fake for fake in self.fakes if fake.closed.is_set()]:
+        with self._lock:
+            ended = [fake for fake in self.fakes if fake.closed.is_set()]
+            self.fakes[:] = [fake for fake in self.fakes if fake not in ended]
+        for fake in ended:
             fake.join()
             assert fake.running
             assert fake.table == {}
             fake.dump.close()
-            self.fakes.remove(fake)
 
     @property
     def fake(self) -> FakeKd:
