@@ -333,7 +333,7 @@ class KdTarget(LiveTarget):
                 self.connection.put_back(event)
                 return RestartEvent()
             if isinstance(event, ExceptionStop) and not self._asked_to_stop and self._is_break_in(event):
-                self.resume()
+                self.resume(absorbed=True)
                 return None
         if isinstance(event, ImageChange):
             return ModuleEvent(event.processor, event.program_counter, event.path, event.base, event.size, event.unload)
@@ -391,7 +391,7 @@ class KdTarget(LiveTarget):
             self._virtual.know(event.program_counter, event.control.instructions)
 
     def _is_stale(self, event: ExceptionStop) -> bool:
-        """Whether this stop comes of a break-in byte that was left over: nobody has asked for it any more."""
+        """Whether nobody wants this stop any more: it comes of an old break-in, or of a breakpoint that was taken out."""
         if event.code != STATUS_BREAKPOINT:
             return False
         if self._breakpoints.wanted_at(event.program_counter):
@@ -474,7 +474,7 @@ class KdTarget(LiveTarget):
 
     def _ask_again(self) -> float:
         """Ask to stop once more if that is overdue: the byte may be lost; return the seconds until it is."""
-        if self.halted or not self._asked_to_stop:
+        if self.halted or not (self._asked_to_stop or self._doubted):
             return _BREAK_IN_SECONDS
         left = self._asked_at + _BREAK_IN_SECONDS - time.monotonic()
         if left <= 0:

@@ -153,6 +153,7 @@ class KdBreakpoints:
     def forget(self) -> None:
         """The target has begun anew: none is in it."""
         self._wanted.clear()
+        self._left.clear()
         self._virtual.masked.clear()
         self._frames.masked.clear()
 

@@ -88,7 +88,8 @@ def read_recording(path: Path) -> Iterator[Chunk]:
         with _opened(path) as file:
             yield from parse_lines(_lines(file))
     except (OSError, EOFError, lzma.LZMAError, UnicodeDecodeError) as error:
-        raise TargetError(f"cannot read the recording: {error}", where=str(path)) from error
+        reason = getattr(error, "strerror", None) or error
+        raise TargetError(f"cannot read the recording: {reason}", where=str(path)) from error
     except FormatError as error:
         raise TargetError(
             f"this is no recording: {error.what}", where=str(path), hint="--record FILE writes them"
