@@ -31,26 +31,7 @@ def kdstats(context: CommandContext, arguments: str) -> LinkReport:
     if arguments.strip():
         raise context.usage_error("no arguments are taken")
     target = run_control(context).target
-    found = target.link_statistics()
-    return LinkReport(
-        target.description,
-        found.requests,
-        found.sent,
-        found.received,
-        found.bytes_out,
-        found.bytes_in,
-        found.resent,
-        found.damaged,
-        found.duplicates,
-        found.resets,
-        found.junk,
-        found.transfer_size,
-        found.cache_hits,
-        found.cache_misses,
-        found.prints_lost,
-        found.recording,
-        found.recording_failure,
-    )
+    return LinkReport(target.description, target.link_statistics())
 
 
 @command(

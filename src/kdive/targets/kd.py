@@ -391,7 +391,7 @@ class KdTarget(LiveTarget):
             self._virtual.know(event.program_counter, event.control.instructions)
 
     def _is_stale(self, event: ExceptionStop) -> bool:
-        """Whether nobody wants this stop any more: it comes of an old break-in, or of a breakpoint that was taken out."""
+        """Whether nobody wants this stop any more: it comes of an old break-in, or of a breakpoint that is gone."""
         if event.code != STATUS_BREAKPOINT:
             return False
         if self._breakpoints.wanted_at(event.program_counter):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kdive.record import Record, field
+from kdive.targets.live import LinkStatistics  # noqa: TC001 (schemas resolve it)
 
 
 class LinkReport(Record, frozen=True):
@@ -10,41 +11,11 @@ class LinkReport(Record, frozen=True):
 
     Attributes:
         target: Where the target is.
-        requests: Requests that were made.
-        sent: Data packets that were sent.
-        received: Data packets that arrived, in order and for the first time.
-        bytes_out: Bytes that were sent.
-        bytes_in: Bytes that arrived.
-        resent: Packets that were sent again.
-        damaged: Packets that arrived with a bad checksum or cut short.
-        duplicates: Packets that arrived again.
-        resets: How often numbers began anew.
-        junk: Bytes that belong to no packet.
-        transfer_size: Bytes that one read asks for at most at present.
-        cache_hits: Reads of memory that needed no request.
-        cache_misses: Reads of memory that needed requests.
-        prints_lost: Prints of the target that came too fast to be kept.
-        recording: File that the session is recorded in, if it is.
-        recording_failure: Why the recording ended early.
+        counts: What crossed the link.
     """
 
     target: str
-    requests: int
-    sent: int
-    received: int
-    bytes_out: int
-    bytes_in: int
-    resent: int
-    damaged: int
-    duplicates: int
-    resets: int
-    junk: int
-    transfer_size: int
-    cache_hits: int
-    cache_misses: int
-    prints_lost: int = 0
-    recording: str = ""
-    recording_failure: str = ""
+    counts: LinkStatistics
 
 
 class PrintedLines(Record, frozen=True):

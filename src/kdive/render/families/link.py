@@ -9,26 +9,27 @@ from kdive.render.styled import Style, StyledText
 def link(result: LinkReport) -> StyledText:
     """``!kdstats``."""
     text = StyledText().line(result.target, Style.HEADER)
+    counts = result.counts
     rows = (
-        ("requests", f"{result.requests}"),
-        ("packets", f"{result.sent} sent, {result.received} received"),
-        ("bytes", f"{result.bytes_out} sent, {result.bytes_in} received"),
-        ("sent again", f"{result.resent}"),
-        ("damaged", f"{result.damaged}"),
-        ("duplicates", f"{result.duplicates}"),
-        ("resets", f"{result.resets}"),
-        ("other bytes", f"{result.junk}"),
-        ("read size", f"{result.transfer_size:#x}"),
-        ("memory reads", f"{result.cache_hits} from the cache, {result.cache_misses} over the link"),
+        ("requests", f"{counts.requests}"),
+        ("packets", f"{counts.sent} sent, {counts.received} received"),
+        ("bytes", f"{counts.bytes_out} sent, {counts.bytes_in} received"),
+        ("sent again", f"{counts.resent}"),
+        ("damaged", f"{counts.damaged}"),
+        ("duplicates", f"{counts.duplicates}"),
+        ("resets", f"{counts.resets}"),
+        ("other bytes", f"{counts.junk}"),
+        ("read size", f"{counts.transfer_size:#x}"),
+        ("memory reads", f"{counts.cache_hits} from the cache, {counts.cache_misses} over the link"),
     )
     for name, value in rows:
         text.line(f"  {name:13} {value}")
-    if result.prints_lost:
-        text.line(f"  {result.prints_lost} prints came too fast to be kept", Style.WARNING)
-    if result.recording:
-        text.line(f"  {'recorded in':13} {result.recording}")
-    if result.recording_failure:
-        text.line(f"  the recording ended early: {result.recording_failure}", Style.WARNING)
+    if counts.prints_lost:
+        text.line(f"  {counts.prints_lost} prints came too fast to be kept", Style.WARNING)
+    if counts.recording:
+        text.line(f"  {'recorded in':13} {counts.recording}")
+    if counts.recording_failure:
+        text.line(f"  the recording ended early: {counts.recording_failure}", Style.WARNING)
     return text
 
 
