@@ -361,7 +361,7 @@ def test_breakpoints_that_cannot_be_taken_out_leave_the_guest_halted_and_are_tol
     machine: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from kdive.errors import TargetError
-    from kdive.targets.kd import KdTarget
+    from kdive.targets.kd_breakpoints import KdBreakpoints
 
     guest = machine()
 
@@ -370,7 +370,7 @@ def test_breakpoints_that_cannot_be_taken_out_leave_the_guest_halted_and_are_tol
 
     async def work(client: Any) -> None:
         await stop_at(client, "bp nt!KiOuter; bp nt!KiInner")
-        monkeypatch.setattr(KdTarget, "_take_out", refuse)
+        monkeypatch.setattr(KdBreakpoints, "_take_out", refuse)
         closed = await data(client, "close")
         monkeypatch.undo()
         assert closed["status"] == "closed"
