@@ -37,9 +37,11 @@ fuzz: setup
 	KDIVE_FUZZ=10 $(BIN)/python -m pytest -q tests/fuzz
 
 bench: setup
-	$(BIN)/python bench/run.py
+	$(BIN)/python bench/dump.py
 	$(BIN)/python bench/symbols.py
 	$(BIN)/python bench/live.py
+	$(BIN)/python bench/mcp_dump.py
+	$(BIN)/python bench/mcp_live.py
 
 lab: setup
 	sh tools/system_packages.sh

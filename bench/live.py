@@ -18,15 +18,15 @@ import threading
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "lab"), str(ROOT / "bench")]
+from support import ROOT, peer
 
-from run import Machine  # noqa: E402  (the lab's)
+sys.path[:0] = [str(ROOT), str(ROOT / "lab")]
+
+from run import Machine  # noqa: E402
 
 from kdive.wire.kd.packets import Packet, PacketParser, PacketType  # noqa: E402
 from kdive.wire.kd.requests import Api  # noqa: E402
 
-PEER = "ntoseye==0.52.0"
 PROCESSES = 100
 RUNS = 5
 ROWS = (
@@ -89,16 +89,6 @@ class CountingLine:
                 for item in parser.feed(data):
                     if isinstance(item, Packet) and not item.control and item.type == PacketType.STATE_MANIPULATE:
                         self.requests += item.payload[:4] != Api.RESTORE_BREAKPOINT.to_bytes(4, "little")
-
-
-def peer() -> Path | None:
-    folder = Path(tempfile.gettempdir()) / "kdive-bench-peer"
-    program = folder / "bin" / "ntoseye"
-    if not program.exists():
-        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
-        if subprocess.run([str(folder / "bin" / "pip"), "install", "--quiet", PEER], check=False).returncode:
-            return None
-    return program
 
 
 def cost(program: list[str], commands: str, guest: Machine, home: Path) -> tuple[int, int, float]:

@@ -1,6 +1,6 @@
 """Time kdive beside ntoseye on one dump, in one run, and print a table of ratios.
 
-Usage: python bench/run.py
+Usage: python bench/dump.py
 
 The peer gets a virtual environment of its own. Both run with the network removed where ``unshare`` may do that: the
 peer waits for its symbol server otherwise. Real data is read from ``../shared/data`` or ``KDIVE_TEST_DATA``; without
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 import resource
-import shutil
 import statistics
 import subprocess
 import sys
@@ -19,33 +18,9 @@ import tempfile
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-PEER = "ntoseye==0.52.0"
+from support import ROOT, data, isolated, peer
+
 RUNS = 7
-
-
-def data() -> Path:
-    return Path(os.environ.get("KDIVE_TEST_DATA") or ROOT.parent / "shared" / "data")
-
-
-def peer() -> Path | None:
-    folder = Path(tempfile.gettempdir()) / "kdive-bench-peer"
-    program = folder / "bin" / "ntoseye"
-    if not program.exists():
-        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
-        done = subprocess.run([str(folder / "bin" / "pip"), "install", "--quiet", PEER], check=False)
-        if done.returncode:
-            return None
-    return program
-
-
-def isolated(command: list[str]) -> list[str]:
-    if (
-        shutil.which("unshare")
-        and subprocess.run(["unshare", "-n", "true"], check=False, capture_output=True).returncode == 0
-    ):
-        return ["unshare", "-n", *command]
-    return command
 
 
 def measure(command: list[str], environment: dict[str, str]) -> tuple[float, int]:
