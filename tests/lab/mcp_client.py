@@ -1,7 +1,7 @@
 """A client process that drives a served guest at random: `python -m tests.lab.mcp_client ADDRESS SEED OPERATIONS`.
 
-It writes a line of JSON for each answer: the tool, and the answer's data. Its breakpoint is ``nt!KiInner``, which runs all
-the time, so that whoever waits long enough is told of a stop.
+It writes a line of JSON for each answer: the tool, and the answer's data. Its breakpoint is ``nt!KiInner``, which runs
+all the time, so that whoever waits long enough is told of a stop.
 """
 
 from __future__ import annotations
