@@ -15,6 +15,7 @@ LAB = Path(__file__).resolve().parent
 GUEST = LAB / "guest"
 IMAGES = LAB / "images"
 KERNEL_BASE = 0xFFFFF80000200000
+VERSION = 14
 DRIVERS = ("faulty", "second")
 COMPILE = (
     *("--target=x86_64-pc-windows-msvc", "-std=c11", "-O1", "-g", "-gcodeview", "-ffreestanding", "-fno-builtin"),
@@ -32,19 +33,20 @@ COMPILE = (
 LINK = ("/nologo", "/subsystem:native", "/driver", "/nodefaultlib", "/debug", "/Brepro", "/pdbsourcepath:.")
 
 
-def tool(*names: str) -> str:
-    """The first program of these that is there, perhaps with a version behind its name."""
-    for name in names:
-        for candidate in (name, *(f"{name}-{version}" for version in range(20, 13, -1))):
-            found = shutil.which(candidate)
-            if found:
-                return Path(found).name
-    sys.exit(f"{names[0]} is missing: apt-get install clang lld")
+def tool(name: str) -> tuple[str, str]:
+    """A program by its plain name, and where it is: the version that the kept images are made with before any other."""
+    versions = (VERSION, *(version for version in range(20, VERSION, -1)))
+    for candidate in (*(f"{name}-{version}" for version in versions), name):
+        found = shutil.which(candidate)
+        if found:
+            return name, found
+    sys.exit(f"{name} is missing: apt-get install clang-{VERSION} lld-{VERSION}")
 
 
-def run(*command: str) -> None:
-    """Run a program in the guest's folder."""
-    subprocess.run(command, cwd=GUEST, check=True)
+def run(program: tuple[str, str], *arguments: str) -> None:
+    """Run a program in the guest's folder, under its plain name: the linker writes the name it was called by."""
+    name, path = program
+    subprocess.run((name, *arguments), executable=path, cwd=GUEST, check=True)
 
 
 def build(target: Path) -> None:
