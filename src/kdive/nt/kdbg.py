@@ -22,6 +22,8 @@ OWNER_TAG = b"KDBG"
 MAX_SIZE = 0x4000
 TAG_OFFSET = 0x10
 SIZE_OFFSET = 0x14
+HEAD_SIZE = 0x18
+"""As much as tells how large the whole block is."""
 
 POINTER_FIELDS: Mapping[str, int] = {
     "KernBase": 0x18,
@@ -160,18 +162,18 @@ class DebuggerData(Record, frozen=True):
         return self.pointer("KernBase")
 
 
-def parse_debugger_data(data: bytes, address: int) -> DebuggerData:
-    """Check and wrap a plain block.
+def debugger_data_size(head: bytes, address: int) -> int:
+    """Check the plain head of a block, and return the bytes of the whole.
 
     Raises:
         FormatError: The owner tag or size is wrong (the block may be encoded).
     """
-    if data[TAG_OFFSET : TAG_OFFSET + 4] != OWNER_TAG:
+    if head[TAG_OFFSET : TAG_OFFSET + 4] != OWNER_TAG:
         raise FormatError("no KDBG tag at the debugger data block", where=f"{address:#x}")
-    size = int.from_bytes(data[SIZE_OFFSET : SIZE_OFFSET + 4], "little")
+    size = int.from_bytes(head[SIZE_OFFSET:HEAD_SIZE], "little")
     if not 0x2A0 <= size <= MAX_SIZE:
         raise FormatError(f"debugger data block of {size:#x} bytes", where=f"{address:#x}")
-    return DebuggerData(address, data[:size])
+    return size
 
 
 def _rotate_left(value: int, count: int) -> int:

@@ -9,13 +9,12 @@ from kdive.errors import FormatError, KdiveError, MemoryAccessError, SymbolNotFo
 from kdive.formats.pe.image import MACHINE_AMD64, MACHINE_ARM64
 from kdive.memory.fragments import FragmentMemory
 from kdive.nt.kdbg import (
-    MAX_SIZE,
+    HEAD_SIZE,
     OWNER_TAG,
-    SIZE_OFFSET,
     TAG_OFFSET,
     DebuggerData,
+    debugger_data_size,
     decode_debugger_data,
-    parse_debugger_data,
 )
 from kdive.nt.match import match_kernel
 from kdive.nt.modules import UnloadedModule, read_loaded_modules, read_unloaded_modules, triage_modules
@@ -127,15 +126,16 @@ class Kernel:
 
     def _read_debugger_data(self, address: int | None) -> DebuggerData | None:
         """Read a plain block; None if there is none at an address."""
-        data = self.memory.read_prefix(address, MAX_SIZE) if address else b""
-        if address is None or len(data) < SIZE_OFFSET + 4:
+        head = self.memory.read_prefix(address, HEAD_SIZE) if address else b""
+        if address is None or len(head) < HEAD_SIZE:
             return None
         try:
-            return parse_debugger_data(data, address)
+            size = debugger_data_size(head, address)
         except FormatError as error:
-            if data[TAG_OFFSET : TAG_OFFSET + 4] == OWNER_TAG:
+            if head[TAG_OFFSET : TAG_OFFSET + 4] == OWNER_TAG:
                 self.notices.append(str(error))
             return None
+        return DebuggerData(address, self.memory.read_prefix(address, size))
 
     def _seek_debugger_data(self) -> DebuggerData | None:
         """Find the block by symbols: its own, or the list in the version block (``DBGKD_GET_VERSION64``)."""
@@ -159,12 +159,13 @@ class Kernel:
         if address is None or never is None or always is None or flag is None:
             return None
         try:
-            data = self.memory.read_prefix(address, MAX_SIZE)
-            plain = decode_debugger_data(data, self.memory.u64(never), self.memory.u64(always), flag)
-            decoded = parse_debugger_data(plain, address)
+            codes = self.memory.u64(never), self.memory.u64(always), flag
+            head = decode_debugger_data(self.memory.read(address, HEAD_SIZE), *codes)
+            data = self.memory.read_prefix(address, debugger_data_size(head, address))
+            plain = decode_debugger_data(data, *codes)
         except KdiveError:
             return None
-        return DebuggerData(address, decoded.data, encoded=True)
+        return DebuggerData(address, plain, encoded=True)
 
     def _named(self, name: str) -> int | None:
         """Address of a kernel symbol, without the help of the debugger data block."""

@@ -208,21 +208,26 @@ class KdTarget(LiveTarget):
         for attempt in range(_SYNCHRONISE_TRIES):
             # What the resets of both ends look like means nothing yet.
             self.connection.forget_events()
+            if attempt or not self.connection.link.agreed:
+                self._number_anew()
             try:
                 self.connection.version(_SYNCHRONISE_WAIT)
             except TargetError:
                 if attempt + 1 == _SYNCHRONISE_TRIES:
                     raise
-                # It answers a reset with its own, and reports the stop again.
-                self.connection.reset()
-                end = time.monotonic() + _SYNCHRONISE_WAIT
-                # Its own reset may look like a restart: the stop follows that.
-                while self.poll(max(end - time.monotonic(), 0)) is not None and not self.halted:
-                    pass
             else:
                 # What answers stands still.
                 self.halted = True
                 return
+
+    def _number_anew(self) -> None:
+        """Reset the line: the target answers with a reset of its own and reports its stop again."""
+        self.connection.reset()
+        end = time.monotonic() + _SYNCHRONISE_WAIT
+        # Its own reset may look like a restart: the stop follows that.
+        while isinstance(self.connection.next_event(max(end - time.monotonic(), 0)), RestartedMarker):
+            pass
+        self.connection.forget_events()
 
     def identify(self) -> None:
         """Ask the halted target who it is.

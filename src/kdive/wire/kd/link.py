@@ -65,10 +65,12 @@ class HostLink:
 
     Attributes:
         counters: What went over the link so far.
+        agreed: Whether the target is known to count as we do: it has sent the first of its numbers.
     """
 
     def __init__(self) -> None:
         self.counters = LinkCounters()
+        self.agreed = False
         self._parser = PacketParser()
         self._queue: deque[tuple[int, bytes]] = deque()
         self._under_way: Packet | None = None
@@ -235,6 +237,7 @@ class HostLink:
         restarted = bool(packet.id & SYNC) and self._expected is not None and not self._sync_awaited
         if packet.id & SYNC:
             self._sync_awaited = False
+            self.agreed = True
         if restarted:
             self._renumber()
             self._sync_awaited = False
