@@ -141,6 +141,24 @@ def test_our_own_reset_is_not_answered_when_it_comes_back() -> None:
     assert items(link.outgoing()) == []
 
 
+def test_what_was_on_its_way_when_we_reset_does_not_make_us_answer_the_reset_that_comes_back() -> None:
+    """Two ends that answer each other's resets never stop; a print after the stop was seen to start that."""
+    link = HostLink()
+    assert not link.agreed
+    link.reset()
+    link.outgoing()
+    assert list(link.receive(target(3, INITIAL_ID ^ 1, b"late"))) == [Received(3, b"late")]
+    link.outgoing()
+    assert list(link.receive(control(PacketType.RESET))) == []
+    assert items(link.outgoing()) == []
+    assert not link.agreed
+    assert list(link.receive(target(7, INITIAL_ID | SYNC, b"stop"))) == [Received(7, b"stop")]
+    assert link.agreed
+    link.outgoing()
+    assert list(link.receive(control(PacketType.RESET))) == [Restarted()]
+    assert items(link.outgoing()) == [Packet(6, 0, control=True)]
+
+
 def test_a_reset_sends_what_was_under_way_again_under_its_new_number() -> None:
     link = HostLink()
     link.send(2, b"a")

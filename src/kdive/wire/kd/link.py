@@ -236,7 +236,8 @@ class HostLink:
             return
         restarted = bool(packet.id & SYNC) and self._expected is not None and not self._sync_awaited
         if packet.id & SYNC:
-            self._sync_awaited = False
+            # What was on its way before our reset arrived tells nothing of it.
+            self._sync_awaited = self._reset_answered = False
             self.agreed = True
         if restarted:
             self._renumber()
@@ -244,6 +245,5 @@ class HostLink:
             yield Restarted()
         self._expected = plain ^ 1
         self._last = packet
-        self._reset_answered = False
         self.counters.received += 1
         yield Received(packet.type, packet.payload)
