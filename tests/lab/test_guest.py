@@ -122,7 +122,7 @@ def test_a_driver_is_known_as_soon_as_it_is_loaded(machine: Callable[..., Any], 
 
 @pytest.mark.parametrize(
     ("kind", "code", "symbol"),
-    [("page", 0xC0000005, "nt!Touch"), ("divide", 0xC0000094, "nt!Divide"), ("illegal", 0xC000001D, "nt!MailboxPoll")],
+    [("page", 0xC0000005, "nt!Touch"), ("divide", 0xC0000094, "nt!Divide"), ("illegal", 0xC000001D, "nt!Fault")],
 )
 def test_exceptions_stop_where_they_are_raised(
     kind: str, code: int, symbol: str, machine: Callable[..., Any], attach: Callable[..., Session]
